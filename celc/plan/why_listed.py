@@ -16,7 +16,15 @@ from celc.normal.flat_form import RoleClause
 from celc.normal.flatten import OVERLAPPING
 from celc.normal.show import show_clause
 from celc.plan.keys import UNTIED, why_no_key
-from celc.plan.strategy import ByDefinition, Checked, ChoiceInput, Counted, Strategy, UnionLists
+from celc.plan.strategy import (
+    ByDefinition,
+    Checked,
+    ChoiceInput,
+    Counted,
+    InWorlds,
+    Strategy,
+    UnionLists,
+)
 
 
 @frozen
@@ -39,6 +47,8 @@ def why_listed(given: ChoiceInput, chosen: Strategy) -> tuple[Cause, ...]:
             return ()
         case Checked(rounds=role) if role:
             return ()  # the greatest matches are listed, and tell how many there are
+        case InWorlds():
+            return ()  # no query over uncertain times has another way
         case Checked() as listing:
             return tuple(dict.fromkeys(_left_to_a_walk(given, chosen, listing)))
         case ByDefinition():

@@ -198,8 +198,9 @@ def _query(
     check_choices(node, source, found)
     together = None if node.select is None else node.select.together
     selection, total = _selection(node, site, source, around, uncertain=uncertain is not None)
-    if uncertain is not None and total is None:
-        check_labels(formula, selection.labels, found)
+    if uncertain is not None:
+        kept = selection.labels if total is None else frozenset(scoped.labels)
+        check_labels(formula, kept, found)
         check_values(selection.items, scoped.labels, found)
     rate = rate_of(node, around, schema, found)
     formula, rate = with_support(formula, rate, selection.labels)
@@ -296,7 +297,9 @@ def _selection(
     }
     decided = bool(absences_at_ends(node.formula))
     order_by, order_is_known = around.order_by, around.order_is_known
-    total = total_of(node, order_by, order_is_known, places, site, decided=decided)
+    total = total_of(
+        node, order_by, order_is_known, places, site, decided=decided, uncertain=uncertain
+    )
     if total is not None:
         return Selection((), frozenset(), shown_of_set(items, site)), total
     together = None if node.select is None else node.select.together

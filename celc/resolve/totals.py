@@ -14,7 +14,7 @@ from celc_runtime.values.functions import FUNCTIONS as TABLE
 from celc.core import formula as core
 from celc.core.traversal import nodes_of
 from celc.diagnostics.errors import Diagnostics, Fix
-from celc.diagnostics.messages import aggregates, names, types
+from celc.diagnostics.messages import aggregates, names, types, uncertain
 from celc.diagnostics.messages import totals as messages
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.wording import written
@@ -81,16 +81,18 @@ def total_of(
     site: Site,
     *,
     decided: bool,
+    uncertain: bool,
 ) -> core.Total | None:
     """The totals that a query asks for, as far as they have a meaning; None without TOTAL.
 
     `order_is_known`: no order column was refused. `partition_by` are the attributes of its keys,
-    with their places. `decided`: matches can wait for an absence at their end.
+    with their places. `decided`: matches can wait for an absence at their end. `uncertain`: the
+    times of events are, and COUNT(*) is the expected number of matches.
     """
     select = node.select
     if select is None or select.together is None or select.together.kind != "TOTAL":
         return None
-    items = _items(select.items, partition_by, site)
+    items = _items(select.items, partition_by, site, uncertain=uncertain)
     per = _per(node.per, order_by, order_is_known, site.schema, site.found)
     own = OWN_COLUMNS + (("decided_time",) if decided else ())
     own += ("span_start", "span_end") if isinstance(per, core.PerSpan) else ()
@@ -112,7 +114,7 @@ def _names_of(items: Items) -> frozenset[str]:
 
 
 def _items(
-    written: Items, partition_by: Mapping[str, Span], site: Site
+    written: Items, partition_by: Mapping[str, Span], site: Site, *, uncertain: bool
 ) -> tuple[core.TotalItem, ...]:
     found = site.found
     if not isinstance(written, tuple):
@@ -126,7 +128,7 @@ def _items(
                 _label(item, written, partition_by, site)
             continue
         node, text = item.expression, found.source.slice(item.expression.span)
-        value = expression(node, replace(site, declared=_Totals(site)))
+        value = expression(node, replace(site, declared=_Totals(site, uncertain)))
         if item.name is None:
             if not isinstance(node, syntax.Attribute):
                 found.add(types.unnamed_expression(text, _name_for(node), node.span))
@@ -182,6 +184,7 @@ class _Totals:
     """The names and calls in an item; `plain` is where labels are looked up."""
 
     plain: Site
+    uncertain: bool
 
     def value(
         self,
@@ -224,6 +227,11 @@ class _Totals:
 
     def _of_all(self, node: syntax.CallOfAll, site: Site) -> core.Expression | None:
         name = node.function.text.upper()
+        if self.uncertain and name == "COUNT":
+            return core.TotalOf("APPROX_COUNT", None, None, core.DataType.DOUBLE, node.span)
+        if self.uncertain and name in messages.TOTALS:
+            site.found.add(uncertain.not_expected(f"{name}(*)", node.span))
+            return None
         if name == "COUNT":
             return core.TotalOf("COUNT", None, None, core.COUNTS, node.span)
         if name == "APPROX_COUNT":
@@ -260,6 +268,10 @@ class _Totals:
             slice_of = site.found.source.slice
             arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
             self._no_total(node.function, arguments, node.span, site)
+            return None
+        if self.uncertain:
+            text = site.found.source.slice(node.span)
+            site.found.add(uncertain.not_expected(text, node.span))
             return None
         if node.distinct or node.prior:
             word = "DISTINCT" if node.distinct else "PRIOR"

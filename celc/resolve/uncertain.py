@@ -1,9 +1,9 @@
 """Streams whose events have uncertain times: their declaration, and what a query may ask of them.
 
 A world gives each event one of its times. A match of a formula of `;`, `+` and OR is a chain of
-events in each world, so its confidence is the sum over the orders of its events. Absences, UNLESS,
-AND and ALL ask about other events or positions of a world; selectors, LIMIT and CONSUME BY compare
-matches of one world. All of these are refused.
+events in each world, so its confidence is the sum over the orders of its events. Absences between,
+UNLESS, AND and ALL ask about other events or positions of a world, and whole worlds decide them.
+Selectors, LIMIT and CONSUME BY compare matches of one world, and are refused.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -170,6 +170,12 @@ def check_uncertain(
         found.add(messages.other_order(uncertain.low.name, _place(node)))
     for part, span in (*_clauses(node), *_parts(node.formula)):
         found.add(messages.not_possible(part, span))
+    together = None if node.select is None else node.select.together
+    if together is not None and together.kind == "TOTAL":
+        if node.confidence is not None:
+            found.add(messages.threshold_of_total(node.confidence.span))
+        if node.per is not None and isinstance(node.per.group, syntax.DurationWindow):
+            found.add(messages.uncertain_spans(node.per.span))
     if uncertain.weights is not None:
         for span in _named(node, uncertain.weights.name):
             found.add(messages.weights_elsewhere(uncertain.weights.name, span))
@@ -230,7 +236,7 @@ def _clauses(node: syntax.Query) -> Iterator[tuple[str, Span]]:
             yield f"SELECT {select.strategy}", select.strategy_span or select.span
         if select.per_start is not None:
             yield f"SELECT {select.per_start.end}", select.per_start.span
-        if select.together is not None:
+        if select.together is not None and select.together.kind != "TOTAL":
             yield f"SELECT {select.together.kind}", select.together.span
     if node.for_each is not None:
         yield "FOR EACH", node.for_each.span

@@ -126,6 +126,8 @@ def _rows_of(stream: Stream, shown_of_row: Mapping[str, Any]) -> list[dict[str, 
         if is_kept:
             shown = {name: _shown(datum) for name, datum in items.items()}
             places = _place_columns(stream, part, place)
+            if stream.times is not None and "end_time" in places:
+                places["end_time"] = max(match.times[1] for match in matches if match.times)
             rows.append({**dict(part.partition), **shown_of_row, **places, **shown})
     return rows
 
@@ -209,6 +211,9 @@ class _Group:
 
     def _of_matches(self, total: Total) -> Datum:
         if total.label is None:
+            confidences = [match.confidence for match in self.matches]
+            if self.stream.times is not None:
+                return Datum(Kind.DOUBLE, math.fsum(one or 0.0 for one in confidences))
             if total.function == "APPROX_COUNT":
                 return Datum(Kind.DOUBLE, _double(Fraction(len(self.matches))))
             return _whole(Kind.DECIMAL, len(self.matches))

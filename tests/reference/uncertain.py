@@ -52,7 +52,9 @@ def check_uncertain(
         raise CelError("another order than that of the least times")
     if query.confidence is not None and not 0 <= query.confidence.least <= 1:
         raise CelError("a confidence that is no number from 0 to 1")
-    selects = query.selector != "ALL" or query.per_start or query.collapsed or query.per is not None
+    selects = query.selector != "ALL" or query.per_start or query.collapsed
+    if query.per is not None:
+        _check_total(query)
     if (
         selects
         or query.limit is not None
@@ -96,6 +98,15 @@ _ALLOWED = (
 )
 _NAMING = (n.Attribute, n.Previous, n.Aggregate)
 _TIMES = {Kind.LONG, Kind.INT, Kind.TIMESTAMP, Kind.DATE}
+
+
+def _check_total(query: n.Query) -> None:
+    """Totals are the expected number of matches."""
+    if isinstance(query.per, int) or query.confidence is not None:
+        raise CelError("spans or a confidence of totals with uncertain time")
+    for part in _expressions_of(query):
+        if isinstance(part, n.Total) and (part.label, part.function) != (None, "COUNT"):
+            raise CelError(f"{part.function} of matches with uncertain time")
 
 
 def _check_shown(formula: n.Formula, kept: frozenset[str]) -> None:

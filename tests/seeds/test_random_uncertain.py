@@ -17,9 +17,15 @@ from celc_runtime import EventWarning
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.run.walk import in_worlds
-from engines import answers, interpreted, only_query
+from engines import answers, batches_of, in_parts, interpreted, only_query, table_of
 from reference import CelError as Refused
-from reference import WorkLimitError, difference, evaluate
+from reference import (
+    WorkLimitError,
+    difference,
+    evaluate,
+    evaluate_totals,
+    totals_difference,
+)
 from seeds import compare_seeds
 from strategies import Feature, random_query
 from test_random import TOO_LARGE, Tally
@@ -122,6 +128,51 @@ def check(seed: int, tally: Tally) -> None:
                 assert not told, f"seed {seed}: {route}: {told}\n{text}\n{events}"
 
 
+def check_totals(seed: int, tally: Tally) -> None:
+    """Compare the expected numbers of matches of one random query on some streams."""
+    rng = random.Random(seed)
+    features = _SHAPES | (_ACROSS if rng.random() < 0.4 else set())
+    plain = random_query(rng, features | _BY_WORLD, depth=rng.choice((1, 2, 2, 3)))
+    lines = [one for one in plain.splitlines() if not one.startswith(("SELECT", "LIMIT"))]
+    place = next(n for n, one in enumerate(lines) if one.startswith(("FROM", "WHERE")))
+    item = rng.choice(("COUNT(*)", "COUNT(*)", "COALESCE(COUNT(*) / 2, 1)"))
+    lines.insert(place, f"SELECT TOTAL {item} AS n")
+    lines.append(rng.choice(("", "PER END", "PER PARTITION")))
+    lines.append(rng.choice(("", "", "HAVING n > 0.3")))
+    text = uncertain_text("\n".join(lines) + "\n", 1, "")
+    tally.drawn += 1
+    try:
+        with interpreted():
+            query = only_query(celc.compile(text))
+    except celc.CelError as problem:
+        codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+        assert codes <= TOO_LARGE | {"uncertain-label", "uncertain-part", "uncertain-window"}, text
+        tally.too_large += 1
+        return
+    for _ in range(4):
+        events = uncertain_stream(rng, rng.randint(2, 6), rng.choice((0, 1, 2, 3)))
+        try:
+            wanted = evaluate_totals(text, events, work_limit=_WORLDS)
+        except WorkLimitError:
+            continue
+        tally.pairs += 1
+        tally.pairs_with_matches += bool(wanted)
+        in_order = sorted(events, key=lambda event: event["ts"])
+        batches = batches_of(table_of(query.plan, in_parts(query.plan, in_order)), rng)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(in_worlds, "_KEPT", rng.choice((1, 1 << 16)))
+            patch.setattr(in_worlds, "_MATCHES", rng.choice((1, 3, 1 << 14)))
+            found = {
+                "match_table": query.match_table(table_of(query.plan, events)).to_pylist(),
+                "match_arrow": [
+                    row for batch in query.match_arrow(batches) for row in batch.to_pylist()
+                ],
+            }
+        for route, rows in found.items():
+            told = totals_difference(rows, wanted)
+            assert not told, f"seed {seed}: {route}: {told}\n{text}\n{events}"
+
+
 def check_relations(seed: int, tally: Tally) -> None:
     """A threshold filters the whole answer; events of certain time are simultaneous events."""
     rng = random.Random(seed)
@@ -163,6 +214,13 @@ def test_matches_in_possible_worlds() -> None:
     assert tally.pairs_with_matches >= 20, tally
 
 
+def test_expected_numbers_of_matches() -> None:
+    tally = Tally()
+    for seed in range(30):
+        check_totals(seed, tally)
+    assert tally.pairs_with_matches >= 20, tally
+
+
 def test_thresholds_and_certain_events() -> None:
     tally = Tally()
     for seed in range(10):
@@ -172,4 +230,5 @@ def test_thresholds_and_certain_events() -> None:
 
 if __name__ == "__main__":
     compare_seeds(check)
+    compare_seeds(check_totals)
     compare_seeds(check_relations)

@@ -131,6 +131,7 @@ TOGETHER = (
     ("`TOTAL`", "absence at the end up to `WITHIN`"),
     ("`PARTITION BY`", "absence at the end"),
     ("absence between", "uncertain time"),
+    ("`TOTAL`", "uncertain time"),
     ("`TOTAL`", "`match_id=True`"),
     ("`COLLAPSED`", "`match_id=True`"),
     ("`FOR EACH`", "`positions=True`"),

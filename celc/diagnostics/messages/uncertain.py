@@ -105,6 +105,25 @@ def not_possible(part: str, span: Span) -> Diagnostic:
     return error("uncertain-part", span, message, _POSSIBLE)
 
 
+def not_expected(text: str, span: Span) -> Diagnostic:
+    """`SELECT TOTAL SUM(b.v) AS s` over Readings."""
+    message = f"of matches with uncertain time TOTAL has their expected number, and no {text}"
+    return error("uncertain-total", span, message, "write COUNT(*): it is a DOUBLE here")
+
+
+def threshold_of_total(span: Span) -> Diagnostic:
+    """`SELECT TOTAL COUNT(*) AS n … WITH CONFIDENCE >= 0.5`."""
+    message = "the expected number of matches is that of all of them, likely or not"
+    hint = "leave out WITH CONFIDENCE, or add up the column `confidence` of SELECT *"
+    return error("uncertain-total-confidence", span, message, hint)
+
+
+def uncertain_spans(span: Span) -> Diagnostic:
+    """`SELECT TOTAL COUNT(*) AS n … PER 1 HOUR` over Readings."""
+    message = "a match can end in several of these spans, because its time is uncertain"
+    return error("uncertain-total-span", span, message, "write PER END or PER PARTITION")
+
+
 def other_window(low: str, is_time: bool, span: Span) -> Diagnostic:
     """`WITHIN 3 EVENTS` and `WITHIN 3 [value]` over Readings; `is_time`: low is a time and no whole
     number."""

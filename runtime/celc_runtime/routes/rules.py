@@ -298,6 +298,14 @@ RULES = (
     ),
     _refused(
         _STREAMS,
+        has.UNCERTAIN_TOTAL,
+        "uncertain-total-on-a-stream",
+        "time is uncertain, and a match that comes later can be one of the same row of TOTAL",
+        "write SELECT *, and add up its column `confidence`, or use match on the events of closed "
+        "days",
+    ),
+    _refused(
+        _STREAMS,
         has.INTERLEAVES,
         "consume-any-on-a-stream",
         "CONSUME BY ANY with PARTITION BY reads all partitions in one order, and a stream keeps "

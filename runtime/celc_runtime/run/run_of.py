@@ -23,7 +23,7 @@ from celc_runtime.plan.strategy import (
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
-from celc_runtime.run.answer.answers import AnswerOfRun, MatchRows, WorldRows
+from celc_runtime.run.answer.answers import AnswerOfRun, MatchRows, WorldRows, single_matches
 from celc_runtime.run.answer.collapsed import CollapsedRows
 from celc_runtime.run.answer.compact import CompactRows
 from celc_runtime.run.answer.counted import CountedWalk
@@ -126,7 +126,8 @@ def _walk_of(
         case ByDefinition():
             return DefinitionWalk(listing, plan, instants)
         case InWorlds():
-            return WorldsWalk(program, source.row_name)
+            asked = program if plan.answer.totals is None else single_matches(program)
+            return WorldsWalk(asked, source.row_name)
         case _:
             assert_never(listing)
 

@@ -109,6 +109,12 @@ class MatchRows(AnswerOfRun):
         )
 
 
+def single_matches(program: Program) -> Program:
+    """The program with the matches that its rows are about as its answer."""
+    answer = replace(program.plan.answer, totals=None, collapsed=False, positions=True)
+    return replace(program, plan=replace(program.plan, answer=answer))
+
+
 class WorldRows(AnswerOfRun):
     """Returns the rows that the walk over uncertain times makes."""
 
@@ -134,15 +140,13 @@ class GroupRows(MatchRows):
 
     def __init__(self, program: Program, *, are_of_ends: bool, in_instants: bool) -> None:
         plan = program.plan
-        # These rows are about the matches of `single`.
-        single = replace(
-            plan, answer=replace(plan.answer, totals=None, collapsed=False, positions=True)
-        )
-        super().__init__(replace(program, plan=single), in_instants=in_instants)
+        super().__init__(single_matches(program), in_instants=in_instants)
         self._of_groups = plan
         self._rows_schema = program.output_schema
-        self._at_ends = are_of_ends and not plan.choice.deadlines
-        self._by_parts = not (plan.choice.deadlines or plan.interleaves)
+        # Matches of uncertain time come later than their ends.
+        late = bool(plan.choice.deadlines) or plan.source.uncertain is not None
+        self._at_ends = are_of_ends and not late
+        self._by_parts = not (late or plan.interleaves)
 
     def known(self) -> Iterator[pa.RecordBatch]:
         if self._at_ends or self._by_parts:

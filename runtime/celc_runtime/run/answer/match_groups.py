@@ -32,12 +32,16 @@ from celc_runtime.engine.totals.unions import Found
 from celc_runtime.engine.totals.weighted_sums import weighted_sums
 from celc_runtime.engine.totals.wide_columns import column_of, sums_between, wide
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.uncertain import CONFIDENCE
 
 _MOST_GROUPS = 1 << 16
 
 
 def groups_of_matches(plan: Plan, measures: MeasureSet, matches: pa.RecordBatch) -> Groups:
-    """The groups of a batch of matches. The matches of a group must be next to each other."""
+    """The groups of a batch of matches. The matches of a group must be next to each other, unless
+    their times are uncertain."""
+    if plan.source.uncertain is not None:
+        matches = _by_groups(plan, matches)
     ends = np.asarray(matches.column("end_pos"))
     times = matches.column("end_time") if plan.source.order_by else None
     keys = tuple(matches.column(name) for name in plan.source.partition_by)
@@ -45,7 +49,10 @@ def groups_of_matches(plan: Plan, measures: MeasureSet, matches: pa.RecordBatch)
     begins = changes([places, *map(_codes, keys)])
     starts = np.flatnonzero(begins)
     stops = np.append(starts[1:], len(ends)) if len(starts) else starts
-    sums = _sums(measures, matches, starts, stops)
+    is_uncertain = plan.source.uncertain is not None
+    # The expected number of matches is the sum of their confidences.
+    confidences = np.asarray(matches.column(CONFIDENCE)) if is_uncertain else None
+    sums = _sums(measures, matches, starts, stops, confidences)
     lasts = stops - 1
     return Groups(
         tuple(key.take(pa.array(starts)) for key in keys),
@@ -54,6 +61,16 @@ def groups_of_matches(plan: Plan, measures: MeasureSet, matches: pa.RecordBatch)
         None if times is None else times.take(pa.array(lasts)),
         sums,
     )
+
+
+def _by_groups(plan: Plan, matches: pa.RecordBatch) -> pa.RecordBatch:
+    """The matches of each group together, the one with the latest time behind the others."""
+    keys = tuple(matches.column(name) for name in plan.source.partition_by)
+    parts = partition_numbers(keys, len(matches))
+    ends = np.asarray(matches.column("end_pos"))
+    times = matches.column("end_time")
+    order = np.lexsort((whole_numbers(times), places_of(plan, ends, times), parts))
+    return matches.take(pa.array(order))
 
 
 class Weights(NamedTuple):
@@ -137,7 +154,11 @@ def _codes(column: pa.Array) -> np.ndarray:
 
 
 def _sums(
-    measures: MeasureSet, matches: pa.RecordBatch, starts: np.ndarray, stops: np.ndarray
+    measures: MeasureSet,
+    matches: pa.RecordBatch,
+    starts: np.ndarray,
+    stops: np.ndarray,
+    confidences: np.ndarray | None,
 ) -> GroupSums:
     counts = (stops - starts).astype(np.int64)
     events = _Events(matches, starts, stops)
@@ -151,7 +172,7 @@ def _sums(
         whole.append(WholeSum(of_values, of_sizes, _are_known(measures, place, events)))
     reals, scales = _no_reals(len(counts), shape)
     if shape.real >= 0:
-        reals[:, 0] = counts
+        reals[:, 0] = counts if confidences is None else np.add.reduceat(confidences, starts)
     for place in range(len(measures.real)):
         _add_reals(reals, scales, measures, place, events)
     least = _least(measures, events, len(counts))
@@ -287,7 +308,8 @@ class WaitingGroups:
         rises = (np.diff(parts) > 0) | ((np.diff(parts) == 0) & (np.diff(groups.places) > 0))
         if rises.all():  # each is there once, in order
             return groups, parts
-        order = np.lexsort((groups.places, parts))
+        moments = groups.ends if groups.times is None else whole_numbers(groups.times)
+        order = np.lexsort((moments, groups.places, parts))
         groups, parts = groups.taken(order), parts[order]
         starts = np.flatnonzero(changes([groups.places, parts]))
         lasts = np.append(starts[1:], len(parts)) - 1

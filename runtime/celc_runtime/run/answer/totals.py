@@ -23,6 +23,7 @@ from celc_runtime.run.answer.match_groups import (
     groups_of_matches,
     groups_of_unions,
 )
+from celc_runtime.run.walk.in_worlds import WorldsWalk
 from celc_runtime.run.walk.listed import Listed
 from celc_runtime.run.walk.united import UnitedWalk
 
@@ -42,6 +43,8 @@ class TotalRows(GroupRows):
     def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
         if isinstance(listed.walk, CountedWalk):
             self._waiting.add(listed.walk.groups)
+        elif isinstance(listed.walk, WorldsWalk):
+            yield listed.walk.rows
         else:
             yield from super().rows(listed)
 
