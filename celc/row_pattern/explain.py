@@ -21,7 +21,7 @@ def verdict_of(compilation: RowCompilation) -> Verdict:
         moves = sum(len(state.moves) for state in made.automaton.states)
         row += " and 1 look-up" if query.within is None else f" and {counted(moves, 'comparison')}"
     keys = ", ".join(query.columns[number].name for number in query.partition_by)
-    memory = "all rows of a partition" + (f" (one {keys} after the other)" if keys else "")
+    memory = f"all rows of a partition (one {keys} at a time)" if keys else "all rows of the table"
     each = 4 if query.within is None or on_path else 4 * len(made.automaton.states)
     advice = []
     if on_path:

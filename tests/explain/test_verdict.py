@@ -36,12 +36,14 @@ _DECLARED = """CREATE STREAM S {
 
 _SAID = {
     "SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.value > 3 WITHIN 5 MINUTES [t]": [
-        "safe (no label on both sides of ;), unary (no condition is about two events)",
+        "safe (no label holds events of both sides of a ;)",
+        "unary (no condition is about two events)",
         "decided by an automaton of 2 states",
         "1 look-up of its type, up to 1 comparison of its own columns and up to 1 new entry",
         "no search: 1 step for each of its events",
-        "1 entry of 32 bytes for each event that can be in a match, for 5 MINUTES",
-        "a shorter WITHIN",
+        "up to 1 match for each earlier event of the last 5 MINUTES",
+        "and its columns that are shown or compared, for 5 MINUTES",
+        "PARTITION BY, if each value is a question of its own",
     ],
     "SELECT * FROM S WHERE A AS x ; B AS x": ["not safe (label 'x' is bound on both sides of ';')"],
     "SELECT * FROM S WHERE ((A AS x)+ ; B) FILTER COUNT(x) >= 2": [
@@ -68,6 +70,13 @@ _SAID = {
     "SELECT * FROM S WHERE A AS x ; !((B AS y ; B) FILTER x.id = y.id) ; C": [
         "to be decided in plain Python, because",
         "the reason",
+    ],
+    "SELECT * FROM S WHERE A ; B+ ; C": [
+        "the number of matches can double with each event so far",
+        "SELECT TOTAL, COLLAPSED or MAX, if not every choice",
+    ],
+    "SELECT * FROM S WHERE !B FOR 3 MINUTES [t] ; (A ; C) WITHIN 5 MINUTES [t]": [
+        "for 5 MINUTES, and 3 MINUTES more for what must be absent",
     ],
     "SELECT TOTAL COUNT(*) AS n FROM S WHERE A ; B+ ; C": ["none is listed: counts and sums"],
     "SELECT COLLAPSED * FROM S WHERE A ; B+ ; C": ["none is listed: 1 step for each event"],

@@ -237,7 +237,8 @@ def _explained(arguments: argparse.Namespace, *, verdicts: bool) -> str:
         from celc.interfaces.explain.stages import dump_formula
         from celc.interfaces.explain.verdict import verdict_of
 
-        parts = [dump_formula(one, verdict_of(one, compilation.warnings)) for one in chosen]
+        files = {one.query.name: file for file in compilation.files for one in file.queries}
+        parts = [dump_formula(one, verdict_of(one, files[one.query.name])) for one in chosen]
     else:
         parts = [_stage_text(arguments.stage, stages) for stages in chosen]
     if arguments.stage == "formula":
