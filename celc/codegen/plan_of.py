@@ -121,7 +121,7 @@ def _choice(program: Program, asked: Asked) -> plan.Choice:
     written, found = written_deadlines(query.formula), deadlines_of(listing)
     return plan.Choice(
         limit=_limit(program),
-        per_start=_per_start(program),
+        per_start=_per_start(program, late=bool(found)),
         deadlines=_deadlines(found, windows),
         ruled_out=_deadlines((one for one in written if one not in found), windows),
         # A query that reads others passes its options to them, and runs with the options of the
@@ -331,11 +331,11 @@ def _max_work(listing: Listing) -> int:
             return DEFAULT_MAX_WORK
 
 
-def _per_start(program: Program) -> plan.PerStart | None:
+def _per_start(program: Program, *, late: bool) -> plan.PerStart | None:
     choice = program.per_start
     if choice is None:
         return None
-    return plan.PerStart(choice.end, disjoint=choice.disjoint, limit=program.query.limit)
+    return plan.PerStart(choice.end, disjoint=choice.disjoint, limit=program.query.limit, late=late)
 
 
 # --- windows, and time ----------------------------------------------------------------------------

@@ -151,7 +151,10 @@ def compares_late(query: Query, flat: FlatForm) -> bool:
 
 def joins_ends(query: Query) -> bool:
     """Whether the rows of matches with one end depend on all of these matches. They do where
-    matches are compared, counted or united."""
+    matches are compared, counted or united. FIRST and LONGEST compare those with one start, and
+    LIMIT comes after that."""
+    if query.per_start is not None:
+        return False
     is_one_row = query.collapsed or (
         query.total is not None and isinstance(query.total.per, PerEnd)
     )

@@ -44,10 +44,6 @@ def check_ends(
         elif part.length is None and node.window is None:
             other = next((name for name in event_types if name not in (operand, absent)), None)
             found.add(absences.without_length(part.bang, operand, absent, other, part.span))
-    per_start = None if node.select is None else node.select.per_start
-    if all_of_them and per_start is not None:
-        choice = f"{per_start.end} DISJOINT" if per_start.disjoint else per_start.end
-        found.add(absences.chosen_by_start(choice, per_start.span, all_of_them[0].bang))
     if all_of_them and node.consume is not None and node.consume.policy != "NONE":
         bang = all_of_them[0].bang
         found.add(absences.consumed(node.consume.policy, node.consume.span, bang))

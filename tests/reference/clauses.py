@@ -509,10 +509,7 @@ class Stream:
             waiting = {match[1] for match, found in times.items() if not found}
             times = {match: times[match] for match in chosen if match[1] not in waiting}
         if self.query.per_start:
-            kept_ones = select_per_start(
-                self.query.per_start == "LONGEST", self.query.disjoint, set(times)
-            )
-            times = {match: times[match] for match in kept_ones}
+            times = self._chosen_by_start(times)
         shown_labels = projected_labels(self.query)
         all_rows: dict[ComplexEvent, list[Any]] = defaultdict(list)
         for (start, end, mu), found in times.items():
@@ -553,6 +550,23 @@ class Stream:
         if self.query.collapsed:
             return {end: [_collapsed(matches)] for end, matches in by_end.items()}
         return by_end
+
+    def _chosen_by_start(
+        self, times: dict[ComplexEvent, list[Any]]
+    ) -> dict[ComplexEvent, list[Any]]:
+        """What FIRST or LONGEST chooses, each match with the times after which it is decided;
+        without any where its start waits.
+
+        A start waits while one of its matches could still be undone. With DISJOINT so do all later
+        ones, because where the chosen match ends is open.
+        """
+        disjoint = self.query.disjoint
+        chosen = select_per_start(self.query.per_start == "LONGEST", disjoint, set(times))
+        waiting = {match[0] for match, found in times.items() if not found}
+        waiting &= {start for start, _, _ in chosen}
+        if disjoint and waiting:
+            waiting = {start for start, _, _ in chosen if start >= min(waiting)}
+        return {match: [] if match[0] in waiting else times[match] for match in chosen}
 
     def _places(
         self,

@@ -42,7 +42,7 @@ from test_random_compact import answers_differ
 from celc import CelError
 from celc.options import Options
 
-REFUSED = TOO_LARGE | {"between-events", "late-choice"}
+REFUSED = TOO_LARGE | {"between-events"}
 Events = list[dict[str, Any]]
 
 

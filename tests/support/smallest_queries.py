@@ -125,6 +125,7 @@ TOGETHER = (
     ("`LONGEST`", "absence before"),
     ("`LONGEST`", "selector that compares the whole stream"),
     ("`LONGEST`", "`LIMIT`"),
+    ("`FIRST`", "absence at the end"),
     ("`LIMIT … PER` of some labels", "absence at the end up to `WITHIN`"),
     ("`PER` of a duration", "absence at the end"),
     ("`COLLAPSED`", "absence at the end up to `WITHIN`"),

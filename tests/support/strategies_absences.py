@@ -11,6 +11,7 @@ import random
 from strategies_across import TYPES, WIDE_DECLARATION, AcrossConditions
 
 _LABELS = ("x", "y", "z")
+_PER_START = ("FIRST ", "LONGEST ", "FIRST DISJOINT ", "LONGEST DISJOINT ")
 _RULING_OUT = (
     "COUNT({one}) = 1",
     "COUNT({one}) = 0",
@@ -50,7 +51,8 @@ def correlated_absence_query(rng: random.Random) -> str:
         formula = f"{left} ; {absent} ; {right}"
     if len(labels) > 1 and rng.random() < 0.3:
         formula = f"({formula}) FILTER {conditions.tie(*rng.sample(labels, 2))}"
-    chosen = rng.choice(("*", "*", "*", "NXT *", "LAST *"))
+    per_start = f"{rng.choice(_PER_START)}*"
+    chosen = rng.choice(("*", "*", "*", "NXT *", "LAST *", per_start, per_start))
     lines = [f"SELECT {chosen} FROM S WHERE {formula}"]
     lines += rng.choice(([], ["PARTITION BY flag"]))
     window = rng.choice((f"WITHIN {rng.randint(2, 8)} [ts]", f"WITHIN {rng.randint(2, 8)} EVENTS"))
@@ -167,7 +169,8 @@ def branching_absence_query(rng: random.Random) -> str:
         formula = _around(rng, formula, labels)
     kept = ", ".join(label for label in labels if rng.random() < 0.5)
     items = rng.choice(("*", "*", "NONE", kept or "NONE"))
-    chosen = rng.choice((*[""] * 5, "NXT ", "LAST ", "MAX ", "ANY ", "COLLAPSED ", "TOTAL "))
+    by_end = ("NXT ", "LAST ", "MAX ", "ANY ", "COLLAPSED ", "TOTAL ")
+    chosen = rng.choice((*[""] * 5, *by_end, *_PER_START))
     per: list[str] = []
     if chosen == "TOTAL ":
         items = f"COUNT(*) AS many, COUNT({rng.choice(labels)}) AS of_one"
@@ -175,7 +178,8 @@ def branching_absence_query(rng: random.Random) -> str:
     lines = [f"SELECT {chosen}{items} FROM S WHERE {formula}"]
     lines += rng.choice(([], [], ["PARTITION BY flag"]))
     lines += [window] if window else []
-    lines += ["LIMIT 1"] if not chosen and rng.random() < 0.1 else per
+    one = not chosen or chosen in _PER_START
+    lines += ["LIMIT 1"] if one and rng.random() < 0.1 else per
     return WIDE_DECLARATION + "\n".join(lines) + "\n"
 
 

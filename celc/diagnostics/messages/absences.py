@@ -39,18 +39,6 @@ def without_length(
     )
 
 
-def chosen_by_start(choice: str, span: Span, bang: Span) -> Diagnostic:
-    """`SELECT FIRST * … A ; !B FOR 5 MINUTES`."""
-    return error(
-        "late-choice",
-        span,
-        f"SELECT {choice} compares matches of one start, and those with an absence at their end "
-        "are known only later",
-        f"leave {choice} out, and choose among the matches that are found",
-        related=(Related(bang, "this absence stands at the end"),),
-    )
-
-
 def consumed(policy: str, span: Span, bang: Span) -> Diagnostic:
     """`A ; !B FOR 5 MINUTES … CONSUME BY ANY`."""
     return error(

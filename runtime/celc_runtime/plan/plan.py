@@ -79,11 +79,12 @@ class PerStart:
     end: str  # FIRST or LONGEST
     disjoint: bool  # then keep each match that starts after the end of the last one kept
     limit: int | None = None  # the most chosen matches for each end
+    late: bool = False  # whether matches are decided after their ends, by absences there
 
     @property
     def known_at_end(self) -> bool:
         """Whether the choice of a match depends on earlier events only."""
-        return self.end == "FIRST" and not self.disjoint
+        return self.end == "FIRST" and not (self.disjoint or self.late)
 
     def __str__(self) -> str:
         return f"{self.end} DISJOINT" if self.disjoint else self.end

@@ -337,6 +337,14 @@ RULES = (
     ),
     _refused(
         _STREAMS,
+        (has.PER_START, has.LATE),
+        "late-choice-and-absence",
+        "SELECT {choice} compares the matches of one start, which are decided at different times, "
+        "because they end with an absence, and a stream cannot wait for all of them",
+        f"leave out {{choice}}, or {_AS_TABLE}",
+    ),
+    _refused(
+        _STREAMS,
         (has.WAITS, has.NO_WINDOW),
         "late-choice-without-window",
         "SELECT {choice} without a window knows its matches only when the stream ends",

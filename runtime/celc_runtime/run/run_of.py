@@ -31,6 +31,7 @@ from celc_runtime.run.answer.limited import LimitedRows
 from celc_runtime.run.answer.totals import TotalRows
 from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.choice.deadlines import Deadlines
+from celc_runtime.run.choice.late_starts import LateStartChoice
 from celc_runtime.run.choice.per_start import StartChoice
 from celc_runtime.run.run import Run
 from celc_runtime.run.source.event_source import EventSource
@@ -133,17 +134,17 @@ def _walk_of(
 
 
 def _choice_of(program: Program, walk: WalkOfRun, options: RunOptions) -> ChoiceOfRun:
-    """The choice. A query with deadlines chooses none by starts."""
-    plan = program.plan
-    if plan.choice.per_start is not None:
-        return StartChoice(plan.choice.per_start, plan.matching.window)
+    plan, deadlines = program.plan, None
     if (
         plan.choice.deadlines and walk.history is not None
     ):  # a formula without matches remembers nothing
         deadlines = Deadlines(program, walk.history, options)
         walk.judge, walk.was_read = deadlines.judge, deadlines.was_read
-        return deadlines
-    return ChoiceOfRun()
+    if plan.choice.per_start is None:
+        return deadlines or ChoiceOfRun()
+    if deadlines is None:
+        return StartChoice(plan.choice.per_start, plan.matching.window)
+    return LateStartChoice(plan, deadlines)
 
 
 def _knows_clock(program: Program, options: RunOptions) -> bool:

@@ -54,6 +54,11 @@ class LimitedRows(MatchRows):
         self._last = NEVER  # the key of the last row that was read
         self._stretches: Stretches | None = None
         self._tagged = pa.schema([*self._schema, *place_fields(plan)])
+        # For FIRST with an absence at the end: the latest times at which matches are decided, by
+        # their starts. It knows a row when all matches of its start are.
+        choice = plan.choice.per_start
+        is_late = choice is not None and choice.late and choice.end == "FIRST"
+        self._latest: dict[int, int] | None = {} if is_late and plan.shows_decided_time else None
 
     @property
     def nbytes(self) -> int:
@@ -90,7 +95,11 @@ class LimitedRows(MatchRows):
         else:
             parts = self._first_part + np.searchsorted(self._parts, listed.rows, side="right")
         # The buffers are used again before these rows are returned.
-        places = (parts, self._known_times(rows, listed), found.ends.copy(), found.starts.copy())
+        known = self._known_times(rows, listed)
+        places = (parts, known, found.ends.copy(), found.starts.copy())
+        if self._latest is not None:
+            for start, time in zip(found.starts.tolist(), known.tolist(), strict=True):
+                self._latest[start] = max(time, self._latest.get(start, time))
         lists = (
             pa.ListArray.from_arrays(pa.array(offsets), pa.array(entries.copy()))
             for offsets, entries in zip(found.offsets, found.entries, strict=True)
@@ -119,12 +128,23 @@ class LimitedRows(MatchRows):
         return whole_numbers(decided_times(plan, first, rows.column("end_time"), numbers))
 
     def add(self, rows: pa.RecordBatch, listed: Listed | None) -> Iterator[pa.RecordBatch]:
+        if self._latest is not None:
+            rows = self._known_by_start(rows, self._latest)
         self._waiting.append(rows)
         self._rows += len(rows)
         if self._rows > max(_MOST_ROWS, 2 * self._merged):
             self._prune()
             self._merged = self._rows
         yield from ()
+
+    def _known_by_start(self, rows: pa.RecordBatch, latest: dict[int, int]) -> pa.RecordBatch:
+        """The same rows, each known when all matches of its start are decided."""
+        _, _, _, starts = places_of(rows, self._plan)
+        known = pa.array([latest[start] for start in starts.tolist()], pa.int64())
+        place = len(self._schema) + 1  # behind the number of the partition
+        given = self._given_before()
+        self._latest = {start: time for start, time in latest.items() if start >= given}
+        return rows.set_column(place, self._tagged.field(place), known)
 
     def known(self) -> Iterator[pa.RecordBatch]:
         choice = self._plan.choice
@@ -143,6 +163,8 @@ class LimitedRows(MatchRows):
                 return
             last = given[np.lexsort((known[given], parts[given]))[-1]]
             part, time = int(parts[last]), int(known[last])
+            if choice.deadlines:
+                time = NEVER  # of a partition, an earlier start can be known later
         # With an absence, later rows of this partition end here or later, and none of it is held.
         over = (parts == part) & (known < time)
         if choice.waits or self._knows_clock:

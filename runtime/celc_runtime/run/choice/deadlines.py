@@ -238,23 +238,12 @@ class Deadlines(ChoiceOfRun):
             yield decided
 
     def _decided(self, matches: pa.RecordBatch, listed: Listed) -> pa.RecordBatch:
-        rows, numbers = listed.rows, listed.deadlines
-        entries = listed.begins, listed.entries.ends
-        is_decided = numbers != LEFT_OPEN
-        if self._times is not None:
-            is_decided &= (numbers != NO_DEADLINE) | self._have_ended(rows)
-        count = len(numbers)
-        is_held, was_decided = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-        keys = np.zeros(count, np.int64)
-        for number, deadline in enumerate(self._plan.choice.deadlines):
-            here = np.flatnonzero(numbers == number)
-            if not len(here):
-                continue
-            counted = entries[0] if deadline.from_start else entries[1]
-            keys[here] = self._history.keys(deadline.window, counted[here])
-            is_decided[here], was_decided[here] = self._judged(number, keys[here], rows[here])
-            if self._plan.is_on_clock(deadline) and not self._knows_clock:
-                is_held[here] = ~is_decided[here]
+        is_decided, was_decided, keys = self.decided(listed)
+        numbers, is_held = listed.deadlines, np.zeros(len(is_decided), np.bool_)
+        if not self._knows_clock:
+            on_clock = map(self._plan.is_on_clock, self._plan.choice.deadlines)
+            waits = np.flatnonzero(np.fromiter(on_clock, np.bool_))
+            is_held = ~is_decided & np.isin(numbers, waits)
         if is_held.any():
             held = pa.array(is_held)
             self._held.append(HeldMatches(matches.filter(held), keys[is_held], numbers[is_held]))
@@ -262,6 +251,25 @@ class Deadlines(ChoiceOfRun):
         if not isinstance(listed.walk, DefinitionWalk):  # which has asked `judge` already
             is_decided &= ~was_decided
         return matches if is_decided.all() else matches.filter(pa.array(is_decided))
+
+    def decided(self, listed: Listed) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(bool[matches], whether each is decided, as far as the clock is known; whether it was
+        before, at `since`; int64[matches], the keys from which their deadlines count)."""
+        rows, numbers = listed.rows, listed.deadlines
+        entries = listed.begins, listed.entries.ends
+        is_decided = numbers != LEFT_OPEN
+        if self._times is not None:
+            is_decided &= (numbers != NO_DEADLINE) | self._have_ended(rows)
+        was_decided = np.zeros(len(numbers), np.bool_)
+        keys = np.zeros(len(numbers), np.int64)
+        for number, deadline in enumerate(self._plan.choice.deadlines):
+            here = np.flatnonzero(numbers == number)
+            if not len(here):
+                continue
+            of_matches = entries[0] if deadline.from_start else entries[1]
+            keys[here] = self._history.keys(deadline.window, of_matches[here])
+            is_decided[here], was_decided[here] = self._judged(number, keys[here], rows[here])
+        return is_decided, was_decided, keys
 
     def judge(self, number: int, entries: tuple[int, int], row: int) -> tuple[bool, bool]:
         """Whether a match of the present batch is decided, and whether it was before (at `since`).
@@ -349,16 +357,19 @@ def latest_time(program: Program, batches: Iterable[pa.RecordBatch]) -> int | No
 
 
 def compares_late(program: Program) -> bool:
-    """Whether matches with the same end are decided together, at a time that any partition can
-    show.
+    """Whether matches with the same end, or start, are decided together, at a time that any
+    partition can show.
 
     If so, the clock must be known before the first partition ends.
     """
     plan = program.plan
+    if not (plan.asks_for_clock and plan.source.partition_by):
+        return False
+    if plan.choice.per_start is not None:
+        return True
     match program.listing:
         case ByDefinition(ways=ways, joins_ends=joins_ends):
-            joins_late = bool(ways) and joins_ends
-            return joins_late and plan.asks_for_clock and bool(plan.source.partition_by)
+            return bool(ways) and joins_ends
         case _:
             return False
 

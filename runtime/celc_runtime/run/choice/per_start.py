@@ -108,7 +108,7 @@ class StartChoice(ChoiceOfRun):
         if self._choice.disjoint:
             chosen = self._disjoint(over)
             over |= self._starts <= self._after
-        elif self._is_first:
+        elif self._choice.known_at_end:
             chosen = over = np.ones(len(self._starts), np.bool_)
         else:
             best = self._candidates(self._starts, self._ends)

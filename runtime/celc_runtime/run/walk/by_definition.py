@@ -2,6 +2,8 @@
 
 At each event where a match could end, matches are found by the definitions (`definition`) among
 remembered events.
+
+Long: what is found at an event and when each match of it is decided ask the same remembered events.
 """
 
 import math
@@ -74,8 +76,9 @@ _Match: TypeAlias = tuple[int, int, tuple[tuple[int, Labels], ...]]
 _Timed: TypeAlias = tuple[_Match, int]
 """A match and its start time: where events have a duration, two can differ in nothing else."""
 
-_Listed: TypeAlias = tuple[list[int], int, int]
-"""(the row at which a match ends and its events' tags, a number of a deadline, `_Way.begin`)."""
+_Listed: TypeAlias = tuple[list[int], int, int, "_Latest"]
+"""(the row at which a match ends and its events' tags, a number of a deadline, `_Way.begin`, what
+is decided last)."""
 
 
 class _Way(NamedTuple):
@@ -88,6 +91,8 @@ class _Way(NamedTuple):
 _Latest: TypeAlias = tuple[int, int]
 """Of the matches that are decided together, the one that is decided last: the entry of its first
 event, the number of its deadline."""
+
+_AT_ITS_END: _Latest = (0, NO_DEADLINE)
 
 
 class _Noted(NamedTuple):
@@ -119,9 +124,10 @@ class DefinitionWalk(WalkOfRun):
         self._numbers: list[int] = []
         self._begins: list[int] = []
         self._latest: list[_Latest] = []
-        self._latest_here: _Latest = (0, NO_DEADLINE)  # for the matches that wait
+        # Whether matches with one start and one end belong together, and not those with one end.
+        self._by_start = plan.choice.per_start is not None
         asks = plan.choice.rate is not None and plan.shows_decided_time
-        self._asks_for_latest = asks and definition.joins_ends
+        self._asks_for_latest = asks and (definition.joins_ends or self._by_start)
         labels = plan.answer.label_names
         self._kinds = {
             frozenset(labels[column] for column in kind.columns): number
@@ -226,7 +232,7 @@ class DefinitionWalk(WalkOfRun):
         counters = memory.counters
         while True:
             while self._waiting:
-                tags, number, begin = self._waiting[-1]
+                tags, number, begin, latest = self._waiting[-1]
                 matches, used = int(output.used[0]), int(output.used[1])
                 room = used + len(tags) - 1 <= len(output.tags)
                 if matches == len(output.rows) or not room:
@@ -237,7 +243,7 @@ class DefinitionWalk(WalkOfRun):
                 if self._definition.ways:
                     self._numbers.append(number)
                     if self._asks_for_latest:
-                        self._latest.append(self._latest_here)
+                        self._latest.append(latest)
                 if self._plan.source.begin is not None:
                     self._begins.append(begin)
                 self._waiting.pop()
@@ -284,7 +290,7 @@ class DefinitionWalk(WalkOfRun):
         if matches and self._plan.matching.consume_by != "NONE":
             self._consumed = part.entries[end]
         return [
-            (self._tags(row, part, *timed[0]), NO_DEADLINE, begins[timed])
+            (self._tags(row, part, *timed[0]), NO_DEADLINE, begins[timed], _AT_ITS_END)
             for timed in reversed(matches[:limit])
         ]
 
@@ -298,24 +304,40 @@ class DefinitionWalk(WalkOfRun):
     def _by_deadline(self, row: int, part: _Part, stretch: Stretch, end: int) -> list[_Listed]:
         """The matches that end at an event, each with its deadline, without those returned before.
 
-        If matches with the same end belong together, all of them must be decided first.
+        If matches with the same end belong together, or those with the same start and end, all of
+        them must be decided first.
         """
         ways, together = self._ways_to_end(part, stretch, end), self._definition.joins_ends
         judged = {match: self._judged(row, part, match, ways[match]) for match in ways}
         if together and self._was_chosen(row, part, stretch, end):
             return []
-        is_open = together and not all(is_decided for _, is_decided, _ in judged.values())
-        if self._asks_for_latest and ways:
-            self._latest_here = self._decided_last(part, ways)
+        groups: dict[int, dict[_Timed, _Way]] = {}
+        if together or self._by_start:
+            for match, way in ways.items():
+                groups.setdefault(self._group(match), {})[match] = way
+        is_open = {
+            number: not all(judged[match][1] for match in group) for number, group in groups.items()
+        }
+        latest: dict[int, _Latest] = {}
+        if self._asks_for_latest:
+            latest = {number: self._decided_last(part, group) for number, group in groups.items()}
         if self._definition.chooses:
             ways = self._chosen(ways, stretch, end)
         elif not together:
             ways = {match: ways[match] for match in ways if not judged[match][2]}
         listed = []
         for match in sorted(ways, key=_by_latest_start):
-            number = LEFT_OPEN if is_open else self._judged(row, part, match, ways[match])[0]
-            listed.append((self._tags(row, part, *match[0]), number, ways[match].begin))
+            group = self._group(match)
+            number = self._judged(row, part, match, ways[match])[0]
+            if is_open.get(group):
+                number = LEFT_OPEN
+            tags = self._tags(row, part, *match[0])
+            listed.append((tags, number, ways[match].begin, latest.get(group, _AT_ITS_END)))
         return listed
+
+    def _group(self, match: _Timed) -> int:
+        """A number that matches with one end share if they belong together."""
+        return match[0][0] if self._by_start else 0
 
     def _chosen(
         self, ways: Mapping[_Timed, _Way], stretch: Stretch, end: int

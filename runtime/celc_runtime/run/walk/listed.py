@@ -66,6 +66,9 @@ class Listed:
 
     def keep(self, wanted: np.ndarray) -> None:
         """Drop the matches that are not wanted (bool[matches])."""
+        if self.plan.choice.deadlines:
+            self._deadlines = self.deadlines[wanted]
+        self._begins = self.begins[wanted]
         keep_matches(self.output, wanted)
         self._entries = None
 
