@@ -209,6 +209,8 @@ def _can_be_stream(case: Case) -> bool:
         return False  # a stream's time is no number
     if case.ends_late and re.search(r"\d EVENTS|\[mileage\]|SECONDS", case.query):
         return False  # an absence at the end is refused that is not measured on the event time
+    if case.ends_late and re.search("SELECT (FIRST|LONGEST)", case.query):
+        return False
     return of_numbers and ("CONSUME BY ANY" not in case.query or "PARTITION BY" not in case.query)
 
 

@@ -94,6 +94,7 @@ def test_absences_at_the_end(route: str, spark: Any) -> None:
     cases = [case for case in load_cases("26") if case.order_by == ("ts",)]
     cases = cases[_ROUTES.index(route) :: 5]
     assert len(cases) >= 12
+    cases += load_cases("52")[_ROUTES.index(route) :: 7]
     problems = problems_of(cases, route, spark.createDataFrame)
     assert not problems, "\n".join(problems)
 

@@ -24,6 +24,8 @@ _FIRST = (
     "SELECT x.value AS v, x.id AS id FROM S "
     "WHERE (A AS x ; !(B FILTER B.id = x.id) FOR {length} [ts]) OR B AS x{window}",
     "SELECT x.value AS v, y.id AS id FROM S WHERE A AS x ; B AS y ; !C WITHIN {length} [ts]",
+    "SELECT FIRST x.value AS v, y.id AS id FROM S "
+    "WHERE A AS x ; B AS y ; !C FOR {length} [ts]{keys}",
 )
 
 
