@@ -9,6 +9,9 @@ competitors that are behind, and gives a match up where any competitor ends and 
 A shorter match fits every window that a longer one fits. So FIRST is the same in all windows, and a
 query with FIRST runs as one that lists all matches of this automaton.
 
+Among simultaneous events nothing is chosen here: all matches with one start and one end stay, and
+the run keeps those of the least end too.
+
 LONGEST is known only after the match. The run keeps for each start the matches with the greatest
 end (`celc_runtime.run.choice.per_start`).
 """

@@ -353,7 +353,8 @@ def _passes(
     updates: frozenset[type[Update]],
 ) -> Stages:
     """The passes from the normal form of one query to its program."""
-    if query.simultaneous and StraightLine in updates:
+    # FIRST and LONGEST compare whole instants, which this code does not tell.
+    if query.simultaneous and query.per_start is None and StraightLine in updates:
         plain = in_one_order(form)
         if plain is not None:
             # The code for ordered events, which lets simultaneous events wait for each other.

@@ -130,7 +130,7 @@ def rules_out_alone(form: lp.NormalForm) -> bool:
 
 def _divide_correlated(query: Query, form: lp.NormalForm) -> Division:
     """Roles where the events of a match decide the conditions, else definitions."""
-    if query.per_start is not None:
+    if query.per_start is not None and not query.simultaneous:
         form = _without_first(form)
     nests = nests_selectors(form, top=query.strategy not in ("ALL", "ANY"))
     roles = _roles(query, form)
@@ -192,7 +192,8 @@ def _why_no_roles(query: Query, form: lp.NormalForm, flat: FlatForm) -> str:
 
 
 def _with_roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
-    if query.strategy not in ("NXT", "LAST", "MAX") and query.per_start is None:
+    by_start = query.per_start is not None and not query.simultaneous
+    if query.strategy not in ("NXT", "LAST", "MAX") and not by_start:
         flat = flatten(form, query)
         return flat if isinstance(flat, NotFlat) else Roles(flat, "")
     assert isinstance(form, lp.Relabel)

@@ -68,12 +68,12 @@ class Program:
     def per_start(self) -> core.PerStart | None:
         """The choice among matches with one start that is left to the run; None: nothing is.
 
-        SELECT FIRST is left to the run only if the listing decides conditions. Otherwise the
-        automaton has chosen already. With CONSUME BY there is nothing to choose, because the first
-        match of a start is also its last.
+        SELECT FIRST is left to the run only if the listing decides conditions, or events are
+        simultaneous. Otherwise the automaton has chosen already. With CONSUME BY there is nothing
+        to choose, because the first match of a start is also its last.
         """
         chosen = self.query.per_start
-        if chosen is None or chosen.disjoint or chosen.end == "LONGEST":
+        if chosen is None or chosen.disjoint or chosen.end == "LONGEST" or self.query.simultaneous:
             return chosen
         is_exact = isinstance(self.listing, All | InRuns) or self.query.consume_by != "NONE"
         return None if is_exact else chosen

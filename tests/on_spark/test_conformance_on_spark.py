@@ -80,7 +80,7 @@ def test_simultaneous_events(route: str, spark: Any) -> None:
         return
     cases = [case for case in load_cases("27") if case.order_by == ("ts",)][::5]
     assert len(cases) >= 9
-    for stem in ("41", "49"):
+    for stem in ("41", "49", "53"):
         cases += load_cases(stem)[_ROUTES.index(route) % 6 :: 6]
     problems = problems_of(cases, route, spark.createDataFrame)
     assert not problems, "\n".join(problems)

@@ -561,7 +561,8 @@ class Stream:
         ones, because where the chosen match ends is open.
         """
         disjoint = self.query.disjoint
-        chosen = select_per_start(self.query.per_start == "LONGEST", disjoint, set(times))
+        longest, together = self.query.per_start == "LONGEST", self.instant_columns is not None
+        chosen = select_per_start(longest, disjoint, set(times), together=together)
         waiting = {match[0] for match, found in times.items() if not found}
         waiting &= {start for start, _, _ in chosen}
         if disjoint and waiting:

@@ -28,8 +28,12 @@ def check_simultaneous(query: n.Query, ties: str, order_by: tuple[str, ...]) -> 
         raise CelError(f"ties: {ties}")
     if not order_by:
         raise CelError("simultaneous events without order columns")
-    selects = query.selector != "ALL" or query.per_start
-    if selects or query.limit is not None or query.rate or query.consume_by != "NONE":
+    if (
+        query.selector != "ALL"
+        or query.limit is not None
+        or query.rate
+        or query.consume_by != "NONE"
+    ):
         raise CelError("a selector, ANY, LIMIT or CONSUME BY with simultaneous events")
     windows = [*([] if query.window is None else [query.window]), *n.windows_in(query.formula)]
     for window in windows:

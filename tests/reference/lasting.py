@@ -134,6 +134,8 @@ def check_lasting(query: n.Query, order_by: tuple[str, ...]) -> None:
     """Raise CelError where a query over events that last has no meaning."""
     if len(order_by) != 1:
         raise CelError("a query over events that last has one order column")
+    if query.per_start:
+        raise CelError("FIRST and LONGEST among events that last")
     for part in n.parts_of(query.formula):
         if isinstance(part, n.Next) or (isinstance(part, n.Repeat) and part.contiguous):
             raise CelError("`:` among events that last")

@@ -140,9 +140,12 @@ def select(kind: str, matches: Iterable[ComplexEvent]) -> Matches:
     return frozenset(chosen)
 
 
-def select_per_start(longest: bool, disjoint: bool, matches: Iterable[ComplexEvent]) -> Matches:
+def select_per_start(
+    longest: bool, disjoint: bool, matches: Iterable[ComplexEvent], *, together: bool = False
+) -> Matches:
     """The matches that FIRST, or LONGEST, chooses among those with one start; with `disjoint` of
-    these, by start, each that starts after the end of the last one kept."""
+    these, by start, each that starts after the end of the last one kept. `together`: NXT does not
+    choose among those with one start and one end."""
     by_start: dict[int, list[ComplexEvent]] = defaultdict(list)
     for match in matches:
         by_start[match[0]].append(match)
@@ -154,8 +157,9 @@ def select_per_start(longest: bool, disjoint: bool, matches: Iterable[ComplexEve
         if disjoint and start <= last_end:
             continue
         last_end = end
+        there = [match for match in group if match[1] == end]
         # All of them end there, so that NXT compares them with each other alone.
-        kept |= select("NXT", [match for match in group if match[1] == end])
+        kept |= frozenset(there) if together else select("NXT", there)
     return frozenset(kept)
 
 

@@ -71,7 +71,6 @@ def _compare(
     at_end = rng.choice(("open", "closed"))
     # NXT, LAST and a number of events need an order.
     words = ("NXT", "LAST", "MAX", "ANY", "COLLAPSED", "TOTAL", "LIMIT", " EVENTS")
-    words += ("SELECT FIRST", "SELECT LONGEST")
     ordered = any(word in text for word in words)
     ties = None if ordered else rng.choice((None, None, "simultaneous"))
     options = Options(("ts",), ties=ties, at_end=at_end)

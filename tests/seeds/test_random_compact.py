@@ -214,6 +214,7 @@ _REFUSED = {
     "46-limit-per",
     "48-joined-texts",
     "52-late-starts",
+    "53-instants-per-start",
 }
 """Files of cases of which few have a compact answer."""
 

@@ -86,7 +86,8 @@ def definition_literal(
     windows = _numbered_windows(program)
     writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices, windows)
     query = program.query
-    selects = query.strategy not in ("ALL", "ANY") or query.per_start is not None
+    by_start = query.per_start is not None and not query.simultaneous
+    selects = query.strategy not in ("ALL", "ANY") or by_start
     formula = writer.of(listing.form, top=selects)
     numbers = {one: place for place, one in enumerate(deadlines_of(listing))}
     ways = tuple(

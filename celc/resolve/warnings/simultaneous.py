@@ -36,7 +36,7 @@ def check_simultaneous(
         assert node.select.strategy is not None
         span = node.select.strategy_span or node.select.span
         found.add(instants.needs_order(f"SELECT {node.select.strategy}", span, lasts=lasts))
-    if node.select is not None and node.select.per_start is not None:
+    if lasts and node.select is not None and node.select.per_start is not None:
         per_start = node.select.per_start
         found.add(instants.needs_order(f"SELECT {per_start.end}", per_start.span, lasts=lasts))
     for part in formulas_in(formula):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from engines import answer_of, engines, interpreted, only_query
 from reference import CelError as RefusedError
 from reference import WorkLimitError, as_expected, difference, evaluate
 from streams_by_hand import EVENT_TIME, instant, streamed, timed
-from test_random_instants import order_free_query, simultaneous_stream
+from test_random_instants import BY_START, order_free_query, simultaneous_stream
 
 from celc import CelError
 from celc.core.limits import SIMULTANEOUS
@@ -50,7 +51,7 @@ def _problems(
 
 def test_cases() -> None:
     problems: list[str] = []
-    for case in load_cases("27"):
+    for case in (*load_cases("27"), *load_cases("53")):
         assert case.order_by is not None
         if case.ends_late:
             continue  # of another attribute than the event time: a stream refuses it
@@ -93,6 +94,27 @@ def test_random_queries() -> None:
     for seed in range(40):
         rng = random.Random(seed)
         text = order_free_query(rng, 2)
+        events = simultaneous_stream(rng, 9)
+        events = [event for event in events if event["type"] != "Stranger"]
+        try:
+            wanted = evaluate(text, events, order_by="ts", ties=SIMULTANEOUS, work_limit=50_000)
+            problems += _problems(text, ("ts",), events, wanted, f"seed {seed}")
+        except (WorkLimitError, CelError, RefusedError):
+            continue
+        compared += bool(wanted)
+    assert not problems, "\n".join(problems)
+    assert compared >= 8
+
+
+def test_one_match_for_each_start() -> None:
+    """FIRST and LONGEST compare the starts and ends of instants; a stream refuses them beside
+    absences."""
+    problems: list[str] = []
+    compared = 0
+    for seed in range(100, 140):
+        rng = random.Random(seed)
+        text = order_free_query(rng, 2, BY_START[:-1])
+        text = re.sub("WITHIN .*", "", text) + f"WITHIN {rng.randint(1, 8)} [ts]\n"
         events = simultaneous_stream(rng, 9)
         events = [event for event in events if event["type"] != "Stranger"]
         try:
