@@ -210,6 +210,9 @@ class _Totals:
         """Labels are looked up in the plain site."""
         raise AssertionError("an item has no condition")
 
+    def computes(self, text: core.Expression) -> bool:
+        return False
+
     def _attribute(self, node: syntax.Attribute, site: Site) -> core.Expression | None:
         assert node.label is not None, "the parser refuses bare attributes"
         each = named_set(node, self.plain)
@@ -420,6 +423,9 @@ class _Names:
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
         site.found.add(messages.label_in_having(label, self.items, span))
+
+    def computes(self, text: core.Expression) -> bool:
+        return False
 
 
 # --- functions of values --------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from celc_runtime import CompiledQuery
 from engines import interpreted, only_query
 from hypothesis import strategies as st
 from strategies_across import LABELS, TYPES, WIDE_DECLARATION, AcrossConditions, TiedFormulas
-from strategies_aggregates import own_call
+from strategies_aggregates import own_call, own_text
 from strategies_own_functions import number_call
 from strategies_quantified import Quantified
 from strategies_rounds import RoundFormulas
@@ -398,7 +398,8 @@ class _Generator:
             )
             return f"{call} AS value_{number}"
         if self.has(Feature.OWN) and _chance(self.rng, 0.7):
-            return f"{own_call(self.rng, label, prior=False)} AS value_{number}"
+            call = own_text if _chance(self.rng, 0.25) else own_call
+            return f"{call(self.rng, label, prior=False)} AS value_{number}"
         if _chance(self.rng, 0.25):
             function = self.rng.choice(("FIRST", "LAST", "COLLECT"))
             attribute = self.rng.choice(("name", "value", "id"))

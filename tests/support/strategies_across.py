@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from strategies_aggregates import own_call
+from strategies_aggregates import own_call, own_text
 from strategies_own_functions import number_call, truth_call
 from strategies_times import ODD, PLAIN, Times
 
@@ -301,6 +301,18 @@ class AcrossConditions:
             value = number_call(rng, x, y, prior=True)
         if self.functions and _chance(rng, 0.4):
             return truth_call(rng, x, y)
+        if self.own and _chance(rng, 0.25):
+            text = own_text(rng, x, prior=True)
+            return rng.choice(
+                (
+                    f"{text} {order} 'pq'",
+                    f"{text} {rng.choice(('', 'NOT '))}IN ('p', 'z', NULL)",
+                    f"{text} IS {rng.choice(('', 'NOT '))}NULL",
+                    f"{text} {order} {own_text(rng, y, prior=True)}",
+                    f"{text} || {y}.code {order} {y}.name",
+                    f"{text} BETWEEN 'p' AND {y}.name",
+                )
+            )
         text = rng.choice(
             (
                 f"{value} {order} {x}.{self.number()}",
@@ -353,6 +365,8 @@ class AcrossConditions:
         )
 
     def backward_text(self, x: str) -> str:
+        if self.own and _chance(self.rng, 0.6):
+            return own_text(self.rng, x, prior=True)
         function = self.rng.choice(("FIRST", "LAST"))
         return self.rng.choice(
             (f"PREV({x}.name)", f"{function}({x}.name)", f"{function}(PRIOR {x}.name)")

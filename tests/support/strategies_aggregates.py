@@ -1,7 +1,7 @@
 """Random aggregates of a file, and calls of them and of the functions of sets, for `strategies`.
 
 A file declares one aggregate of each signature, with a random body; calls know the signatures only.
-All give numbers, so that they can stand where SUM can.
+Most give numbers, so that they can stand where SUM can; `own_name` gives a text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _SIGNATURES: dict[str, tuple[tuple[tuple[str, str], ...], str]] = {
     "own_float": ((("a", "FLOAT"), ("f", "BOOLEAN")), "FLOAT"),
     "own_day": ((("d", "DATE"), ("a", "DOUBLE")), "DOUBLE"),
     "own_time": ((("d", "TIMESTAMP"), ("a", "LONG")), "DOUBLE"),
+    "own_name": ((("t", "STRING"), ("a", "DOUBLE")), "STRING"),
+    "own_names": ((("t", "STRING"), ("s", "STRING")), "STRING"),
 }
+_OF_TEXTS = ("own_name", "own_names")
 _ATTRIBUTES = {
     "DOUBLE": _NUMBERS,
     "FLOAT": ("ratio", "id", "number"),
@@ -31,6 +34,7 @@ _ATTRIBUTES = {
 }
 _WIDENING = ("INT", "LONG", "FLOAT", "DOUBLE")
 _STATES = ("DOUBLE", "DOUBLE", "LONG", "INT", "FLOAT", "BOOLEAN", "DATE", "TIMESTAMP", "INTERVAL")
+_STATES = (*_STATES, "STRING", "STRING")
 _LITERALS = {
     "INT": ("0", "1", "-1", "2147483647", "2"),
     "LONG": ("0", "3", "-9223372036854775808", "5000000000"),
@@ -40,6 +44,7 @@ _LITERALS = {
     "DATE": ("DATE '2024-02-29'", "DATE '1969-12-31'"),
     "TIMESTAMP": ("TIMESTAMP '2024-03-01 00:00:00'", "DATE '2024-02-29'"),
     "INTERVAL": ("1 DAY", "2 HOURS 30 SECONDS"),
+    "STRING": ("'p'", "'pq'", "''", "'é'", "'z'"),
 }
 
 
@@ -53,7 +58,17 @@ def own_call(rng: random.Random, label: str, *, prior: bool) -> str:
             return f"COUNT(DISTINCT {before}{label}.{attribute})"
         function = rng.choice(("VARIANCE", "STDDEV", "MEDIAN", "MEDIAN"))
         return f"{function}({before}{label}.{rng.choice(_NUMBERS)})"
-    name = rng.choice(list(_SIGNATURES))
+    name = rng.choice([one for one in _SIGNATURES if one not in _OF_TEXTS])
+    return _call(rng, name, before, label)
+
+
+def own_text(rng: random.Random, label: str, *, prior: bool) -> str:
+    """A call of an aggregate of the file that is a text."""
+    before = "PRIOR " if prior and rng.random() < 0.5 else ""
+    return _call(rng, rng.choice(_OF_TEXTS), before, label)
+
+
+def _call(rng: random.Random, name: str, before: str, label: str) -> str:
     parameters, _ = _SIGNATURES[name]
     taken = [f"{label}.{rng.choice(_ATTRIBUTES[kind])}" for _, kind in parameters]
     return f"{name}({before}{', '.join(taken)})"
@@ -143,7 +158,8 @@ class _Declaration:
         if depth and rng.random() < 0.4:
             first, second = self.condition(depth - 1), self.condition(depth - 1)
             return rng.choice((f"{first} AND {second}", f"({first} OR {second})", f"NOT ({first})"))
-        texts = [name for name, kind in self.names if kind == "STRING"]
+        texts = [name for name, kind in self.parameters if kind == "STRING"]
+        texts = [name for name in texts if (name, "STRING") in self.names]
         if texts and rng.random() < 0.6:
             t, s = rng.choice(texts), rng.choice(texts)
             return rng.choice(
@@ -159,7 +175,6 @@ class _Declaration:
                 )
             )
         _, kind = rng.choice(self.names)
-        kind = "DOUBLE" if kind == "STRING" else kind
         first, second = self.expression(kind, depth), self.expression(kind, depth)
         order = rng.choice(("=", "<", ">=", "<>", ">", "<="))
         return rng.choice(

@@ -341,6 +341,10 @@ class ChoiceCode(ConditionCode):
         columns = [variable for name in function.columns for variable in self._column(name)]
         self.text_attributes |= function.text_attributes
         texts = [f"text_{self.texts.setdefault(text, len(self.texts))}" for text in function.texts]
+        for name in function.spelled:
+            texts.append(f"spelled_{self.spelled.setdefault(name, len(self.spelled))}")
+        texts += map(self._own, function.spellings)
+        texts += ["letters", "stops"] if function.spelled or function.spellings else []
         return f"{function.name}({', '.join([*columns, *texts, self._events(node)])})"
 
     def _call_of_lists(self, node: core.OwnCall) -> str:
@@ -363,7 +367,7 @@ class ChoiceCode(ConditionCode):
         operands = [o for o in operands_of(predicate) if not isinstance(o, core.Constant)]
         if any(isinstance(o, core.Constant) and o.value is None for o in operands_of(predicate)):
             return "False"
-        if any(isinstance(o, core.Call) for o in operands):
+        if any(isinstance(o, core.Call) or _is_own(o) for o in operands):
             return self._joined_texts(predicate)
         if len(operands) == 2 and not _of_one_event(operands):
             assert isinstance(predicate, core.Comparison)
@@ -417,7 +421,9 @@ class ChoiceCode(ConditionCode):
                 asked = f"(not {asked})" if predicate.negated else asked
             case _:
                 raise AssertionError("joined texts of several events are compared")
-        return "(" + " & ".join([*known, asked]) + ")"
+        # An aggregate of one's own has a number only where it has a text.
+        is_own = any(_is_own(one) for side in operands_of(predicate) for one in joined_texts(side))
+        return "(" + (" and " if is_own else " & ").join([*known, asked]) + ")"
 
     def _order_of(self, left: str, right: str) -> str:
         """-1, 0 or 1: the order of two texts, given by their pieces."""
@@ -434,6 +440,11 @@ class ChoiceCode(ConditionCode):
         for piece in joined_texts(text):
             if isinstance(piece, core.Constant):
                 numbers.append(self._own(piece.value))
+                continue
+            if isinstance(piece, core.Aggregate) and _is_own(piece):
+                call = self._own_call(piece)
+                known[f"{call}[1]"] = None
+                numbers.append(f"{call}[0]")
                 continue
             assert isinstance(piece, core.AttributeValue | core.Previous | core.Aggregate)
             assert piece.attribute is not None
@@ -453,6 +464,10 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
         if place + 1 == len(numbers) or numbers[place + 1] > number + 1:
             yield numbers[start], number
             start = place + 1
+
+
+def _is_own(operand: core.Expression) -> bool:
+    return isinstance(operand, core.Aggregate) and operand.function == "OWN"
 
 
 def _of_one_event(operands: Sequence[core.Expression]) -> bool:

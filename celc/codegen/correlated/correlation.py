@@ -294,7 +294,7 @@ def _columns(
         ranks=_numbered(len(choices.ranks), "rank"),
         spelled=_numbered(len(choices.spelled), "spelled"),
         symbols=["symbol"] if symbols else [],
-        letters=["letters", "stops"] if choices.spelled else [],
+        letters=["letters", "stops"] if choices.spelled or choices.spellings else [],
     )
     return tuple(columns.in_order())
 

@@ -24,6 +24,7 @@ from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import TemplateView
 from celc.core import formula as core
 from celc.core.fold import fold_predicate, is_always_null
+from celc.core.traversal import operands_of
 from celc.plan.code import code
 
 _Key: TypeAlias = tuple[core.OwnAggregate, tuple[str, ...], tuple[core.DataType, ...]]
@@ -46,13 +47,16 @@ class OwnFunction:
     """The function of an aggregate of given attributes.
 
     It takes a value and a truth for each of `columns`, then the truths of `texts`, conditions on
-    the attributes `text_attributes` that the runtime evaluates.
+    the attributes `text_attributes` that the runtime evaluates, then the numbers of the texts
+    `spelled` and `spellings`, and if there are any, their letters (`order_of_texts`).
     """
 
     text: FunctionText
     columns: tuple[str, ...]
     texts: tuple[TextCondition | TextComparison, ...]
     text_attributes: frozenset[str]
+    spelled: tuple[str, ...] = ()  # text attributes whose texts it computes with
+    spellings: tuple[str, ...] = ()  # its own texts beside them
 
     @property
     def name(self) -> str:
@@ -137,7 +141,15 @@ class OwnAggregateCode:
         function.text = replace(function.text, of_matches=True)
         of_matches = code(f"{function.name}_of_matches")
         type = node.type.value
-        return plan.OwnAggregate(of_matches, node.label, function.columns, function.texts, type)
+        return plan.OwnAggregate(
+            of_matches,
+            node.label,
+            function.columns,
+            function.texts,
+            type,
+            function.spelled,
+            function.spellings,
+        )
 
     def views(self) -> tuple[TemplateView, ...]:
         """All that it has written, in an order in which it can be read."""
@@ -157,6 +169,8 @@ class _Body(ConditionCode):
     attribute_of: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     indent: str = ""
+    spelled: dict[str, int] = field(default_factory=dict)
+    spellings: dict[str, int] = field(default_factory=dict)
     _made: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def function(
@@ -203,12 +217,17 @@ class _Body(ConditionCode):
         self._line(f"return {self._typed(own.type, value)} if found else {zero}, found")
         parameters = [f"{kind}_{n}" for n in range(len(columns)) for kind in ("column", "valid")]
         parameters += [f"texts_{number}" for number in range(len(self.texts))]
+        parameters += [f"spelled_{number}" for number in range(len(self.spelled))]
+        parameters += [f"spelling_{number}" for number in range(len(self.spellings))]
+        parameters += ["letters", "stops"] if self.spelled or self.spellings else []
         comment = comment_text(f"{own.name}({', '.join(attributes)})")
         return OwnFunction(
             FunctionText(name, comment, tuple(parameters), tuple(self.lines), of_matches=False),
             columns,
             tuple(self.texts),
             frozenset(self.text_attributes),
+            tuple(self.spelled),
+            tuple(self.spellings),
         )
 
     def _load(
@@ -272,6 +291,8 @@ class _Body(ConditionCode):
         match expression:
             case core.Constant(value=None):
                 known["False"] = None
+            case core.Variable() if expression.name in self.attribute_of:
+                pass  # an event is skipped where a parameter is NULL
             case core.Variable():
                 there = self.names[expression.name][1]
                 if there:
@@ -285,12 +306,28 @@ class _Body(ConditionCode):
         match expression:
             case core.Constant(value=None):
                 return "0"
+            case core.Constant(type=core.DataType.STRING):
+                return self._constant(expression.value, expression.type)
+            case core.Variable() if expression.name in self.attribute_of:
+                attribute = self.attribute_of[expression.name]
+                number = self.spelled.setdefault(attribute, len(self.spelled))
+                return f"spelled_{number}[event]"
             case core.Variable():
                 return self.names[expression.name][0]
             case core.Choice() | core.Conditional():
                 return self._variables(expression)[0]
             case _:
                 return ConditionCode._value(self, expression)
+
+    def _constant(self, value: object, type: core.DataType) -> str:
+        if type is not core.DataType.STRING:
+            return ConditionCode._constant(self, value, type)
+        return f"spelling_{self.spellings.setdefault(str(value), len(self.spellings))}"
+
+    def _ordered(self, left: str, operator: str, right: str) -> str:
+        """A comparison of two texts by their numbers."""
+        order = self.imports.call("order_of_texts", "letters", "stops", f"({left},)", f"({right},)")
+        return f"({order} {operator} 0)"
 
     def _variables(self, node: core.Choice | core.Conditional) -> tuple[str, str]:
         """The variables with the value of a node, and with the truth that it is not NULL. The lines
@@ -328,6 +365,13 @@ class _Body(ConditionCode):
                 less = f"({sides[0]} < {sides[1]})"
                 if is_real:
                     less = self.imports.call("less_real", *sides)
+                if node.type is core.DataType.STRING:
+                    # Texts are looked up where there are texts only.
+                    self._line(
+                        f"if ({known}) and ({test} or {self._ordered(sides[0], '<', sides[1])}):"
+                    )
+                    self._line(f"    {value}, {found} = {self._typed(node.type, other)}, True")
+                    continue
                 test = f"({test} | {less})"
             self._line(f"if ({known}) & {test}:")
             self._line(f"    {value}, {found} = {self._typed(node.type, other)}, True")
@@ -344,14 +388,40 @@ class _Body(ConditionCode):
                 return self.predicate(truth) if folded is None else str(folded)
 
     def predicate(self, predicate: core.Predicate) -> str:
-        if (
-            isinstance(predicate, core.NullTest)
-            and predicate.operand.type is not core.DataType.STRING
-        ):
+        is_text = operands_of(predicate)[0].type is core.DataType.STRING
+        if is_text and not all(map(self._is_of_event, operands_of(predicate))):
+            return self._computed_texts(predicate)
+        if isinstance(predicate, core.NullTest) and not is_text:
             known, _ = self._settled(predicate.operand)
             return f"({known})" if predicate.negated else f"(not ({known}))"
         # Not `super()`: a dataclass with slots is not the class that `super` looks for.
         return ConditionCode.predicate(self, _of_attributes(predicate, self.attribute_of))
+
+    def _is_of_event(self, operand: core.Expression) -> bool:
+        """Whether a text is a parameter or one of the declaration's own."""
+        if isinstance(operand, core.Variable):
+            return operand.name in self.attribute_of
+        return isinstance(operand, core.Constant)
+
+    def _computed_texts(self, predicate: core.Predicate) -> str:
+        """A condition on texts of STATE, or of functions."""
+        settled = [self._settled(operand) for operand in operands_of(predicate)]
+        known = " & ".join(f"({one})" for one, _ in settled)
+        match predicate:
+            case core.NullTest(negated=negated):
+                return f"({known})" if negated else f"(not ({known}))"
+            case core.Comparison():
+                operator = "==" if predicate.operator == "=" else predicate.operator
+                asked = self._ordered(settled[0][1], operator, settled[1][1])
+            case core.Membership():
+                own = [self._constant(one, core.DataType.STRING) for one in predicate.values]
+                found = [self._ordered(settled[0][1], "==", one) for one in own]
+                asked = f"({' or '.join(found) or 'False'})"
+                asked = f"(not {asked})" if predicate.negated else asked
+            case _:
+                raise AssertionError("a pattern asks for a parameter")
+        # Texts are looked up where there are texts only.
+        return f"(({known}) and {asked})"
 
 
 def _of_attributes(predicate: core.Predicate, attribute_of: Mapping[str, str]) -> core.Predicate:

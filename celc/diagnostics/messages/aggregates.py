@@ -75,25 +75,27 @@ def value_type(what: str, found: str, wanted: str, text: str, span: Span) -> Dia
         (
             f"declare it as {found}"
             if found != "STRING"
-            else "an aggregate computes with numbers, truths, times and durations"
+            else "an aggregate computes with numbers, texts, truths, times and durations"
         ),
     )
 
 
-def text_in_aggregate(what: str, span: Span) -> Diagnostic:
-    """`STATE s: STRING = ''`, and `LEAST(name, 'a')`."""
+def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
+    """`IF(last LIKE 'a%', 1, 0)` of a text in STATE, and `newest(x.name) LIKE 'a%'`."""
     return error(
-        "text-in-aggregate",
+        "pattern-of-computed",
         span,
-        f"{what} cannot be a STRING: aggregates compute with numbers, truths, times and durations",
-        "a parameter can be a STRING, and be compared: IF(side = 'buy', price, 0 - price)",
+        f"{operator} looks at a text of one event, and an aggregate computes this one",
+        f"ask a parameter, and keep the answer: STATE found: BOOLEAN = FALSE STEP found = "
+        f"IF(name {operator} '…', TRUE, found)",
+        "a computed text can be compared with others: =, <, IN",
     )
 
 
 def type_in_aggregate(type: str, span: Span) -> Diagnostic:
     """`AGGREGATE f(tags: ARRAY<INT>)`."""
     message = f"aggregates do not compute with values of the type {type}"
-    hint = "they compute with INT, LONG, FLOAT, DOUBLE, BOOLEAN, times and durations"
+    hint = "they compute with INT, LONG, FLOAT, DOUBLE, BOOLEAN, STRING, times and durations"
     return error("type-in-aggregate", span, message, hint)
 
 

@@ -70,6 +70,7 @@ class Declared:
     hidden: frozenset[str]  # names that have a meaning only in other parts
     aggregate: str  # the name of the aggregate
     aggregates: frozenset[str]  # those of the file
+    parameters: frozenset[str]  # the names of `variables` that are parameters
 
     def value(
         self,
@@ -100,6 +101,10 @@ class Declared:
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
         site.found.add(messages.label_in_aggregate(label, self.variables, span))
+
+    def computes(self, text: core.Expression) -> bool:
+        is_given = isinstance(text, core.Variable) and text.name in self.parameters
+        return not (is_given or isinstance(text, core.Constant))
 
     def _variable(self, name: syntax.Name, site: Site) -> core.Expression | None:
         if name.text in self.variables:
@@ -151,7 +156,7 @@ class Declared:
         known = [one for one in operands if one is not None]
         if len(known) < len(operands):
             return None
-        data_type = self._common_type(name, known, node.span, site)
+        data_type = self._common_type(known, node.span, site)
         if data_type is None:
             return None
         chosen = tuple(convert(one, data_type) for one in known)
@@ -170,14 +175,14 @@ class Declared:
         then, otherwise = expression(value, site), expression(node.otherwise, site)
         if asked is None or then is None or otherwise is None:
             return None
-        data_type = self._common_type("IF", [then, otherwise], node.span, site)
+        data_type = self._common_type([then, otherwise], node.span, site)
         if data_type is None:
             return None
         then, otherwise = convert(then, data_type), convert(otherwise, data_type)
         return core.Conditional(((asked, then),), otherwise, data_type, node.span)
 
     def _common_type(
-        self, function: str, operands: list[core.Expression], span: Span, site: Site
+        self, operands: list[core.Expression], span: Span, site: Site
     ) -> core.DataType | None:
         data_type = meeting_type(operands)
         if isinstance(data_type, Misfit):
@@ -186,9 +191,6 @@ class Declared:
             return None
         if data_type is None:
             site.found.add(types.two_nulls(span))
-        elif data_type is core.DataType.STRING:
-            site.found.add(messages.text_in_aggregate(f"the value of {function}", span))
-            return None
         return data_type
 
 
@@ -214,11 +216,9 @@ class _Declaration:
             is_new = name not in places
             self._declare(one.declared, places, state if is_new else {})
             if is_new:
-                self._refuse_text(f"{name!r} in STATE", state[name], one.declared.type.span)
                 firsts[name] = self._first(one, state[name])
         steps = self._steps(state, parameters)
         result_type = self._declared_type(node.type)
-        self._refuse_text("an aggregate", result_type, node.type.span)
         result = self._value(
             node.result, "RESULT", state, frozenset(parameters), "the aggregate", result_type
         )
@@ -258,10 +258,6 @@ class _Declaration:
             return data_type
         self.found.add(messages.type_in_aggregate(data_type.value, node.span))
         return None
-
-    def _refuse_text(self, what: str, data_type: core.DataType | None, span: Span) -> None:
-        if data_type is core.DataType.STRING:
-            self.found.add(messages.text_in_aggregate(what, span))
 
     def _first(
         self, declared: syntax.StateDeclaration, data_type: core.DataType | None
@@ -307,7 +303,8 @@ class _Declaration:
     ) -> core.Expression | None:
         """An expression in the type that is wanted of it."""
         own_name = self.node.name.text
-        declared = Declared(part, known, hidden - known.keys(), own_name, self.called)
+        given = frozenset(one.name.text for one in self.node.parameters)
+        declared = Declared(part, known, hidden - known.keys(), own_name, self.called, given)
         site = Site(
             _NO_STREAMS,
             Frame({}, None, None),
@@ -318,7 +315,7 @@ class _Declaration:
             declared=declared,
         )
         value = expression(node, site)
-        if value is None or wanted is None or wanted is core.DataType.STRING:
+        if value is None or wanted is None:
             return None
         if not is_null(value) and common_type(value.type, wanted) is not wanted:
             text = self.found.source.slice(node.span)

@@ -82,6 +82,9 @@ class _Attributes:
     def no_label(self, label: str, span: Span, site: Site) -> None:
         raise AssertionError("names in a value of one event are attributes")
 
+    def computes(self, text: core.Expression) -> bool:
+        return False
+
     def _attribute(self, name: syntax.Name, site: Site) -> core.Expression | None:
         if name.text in self._types:
             return core.AttributeValue("", name.text, self._types[name.text], name.span)

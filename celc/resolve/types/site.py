@@ -32,6 +32,9 @@ class Names(Protocol):
     def no_label(self, label: str, span: Span, site: Site) -> None:
         """Report a label."""
 
+    def computes(self, text: core.Expression) -> bool:
+        """Whether a text is of no single event, so that kernels have no LIKE and RLIKE of it."""
+
 
 class Judge(Protocol):
     """Resolves conditions in expressions (`celc.resolve.types.conditions`, which imports these)."""

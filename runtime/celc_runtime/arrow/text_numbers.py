@@ -47,6 +47,10 @@ class TextNumbers:
         kept = set(numbers)
         self._numbers = {text: n for text, n in self._numbers.items() if n in kept}
 
+    def texts(self) -> list[str]:
+        """The texts in the order of their numbers."""
+        return [*self._numbers]
+
     def latest(self, count: int) -> list[str]:
         """The last so many texts that have become known, in their order."""
         return [*islice(reversed(self._numbers), count)][::-1]
@@ -90,6 +94,11 @@ class SpelledTexts:
     def of(self, column: pa.Array) -> np.ndarray:
         """int64[len(column)]: the number of each text, −1 for NULL."""
         return self._add(column)
+
+    def texts_of(self, numbers: np.ndarray, known: np.ndarray) -> pa.Array:
+        """The texts of numbers; NULL where they are not `known`."""
+        texts = pa.array(self._texts.texts(), pa.string())
+        return texts.take(pa.array(numbers, mask=~known))
 
     def forget(self, columns: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
         """The numbers in columns of numbers, after all texts that are in none are gone."""

@@ -40,12 +40,15 @@ class OwnAggregate:
 
     function: Callable[..., None]
     """Its arguments: for each of `columns` the values for all matches and bool (not NULL); the
-    truth of `texts`; where the events of each match begin and end; two arrays to write: the value
-    for each match, and whether it is not NULL."""
+    truth of `texts`; the numbers of the texts `spelled` and `spellings`, and if there are any,
+    their letters; where the events of each match begin and end; two arrays to write: the value for
+    each match (of a text its number), and whether it is not NULL."""
     label: str
     columns: tuple[str, ...]  # attributes of the events
     texts: tuple[TextCondition | TextComparison, ...]
     type: str
+    spelled: tuple[str, ...] = ()  # the text attributes that it computes with
+    spellings: tuple[str, ...] = ()  # its own texts
 
 
 @frozen
@@ -329,7 +332,7 @@ def attributes_of(expressions: Iterable[Computed]) -> Iterator[str]:
                 case Aggregate(attribute=str() as attribute):
                     yield attribute
                 case OwnAggregate():
-                    yield from node.columns
+                    yield from (*node.columns, *node.spelled)
                     for text in node.texts:
                         yield from text.attributes
                 case OwnCall():

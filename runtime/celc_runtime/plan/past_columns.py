@@ -47,7 +47,7 @@ def places_of(remembers: Remembers, windows: int) -> PastColumns[int]:
         ranks=remembers.ranks,
         spelled=remembers.spelled,
         symbols=range(remembers.symbols),
-        letters=range(2 if remembers.spelled else 0),
+        letters=range(2 if remembers.spelled or remembers.spellings else 0),
     )
     bounds = accumulate(map(len, sizes), initial=0)
     return PastColumns(*(range(begin, end) for begin, end in pairwise(bounds)))

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.decimal_vectors import as_doubles, ranks_of_decimals, sums_of_decimals
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
+from celc_runtime.arrow.text_numbers import SpelledTexts
 from celc_runtime.arrow.vectors import NUMPY_TYPES, Numbers, Value, as_numbers, column_of
 from celc_runtime.engine.values.label_sets import (
     count_distinct,
@@ -190,9 +191,9 @@ def _coded(column: pa.Array) -> pa.Array:
     return column
 
 
-def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Numbers:
+def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Value:
     """The values of an aggregate that the query's file declares."""
-    arguments: list[np.ndarray] = []
+    arguments: list[np.ndarray | np.int64] = []
     for attribute in tree.columns:
         column = labels.column(tree.label, attribute)
         if pa.types.is_boolean(column.type):
@@ -207,9 +208,15 @@ def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Numbers:
             arguments.append(np.where(is_null, text.of_null, truth))
         else:
             arguments.append(truth_of_columns(text, *columns))
+    spelled = SpelledTexts(tree.spellings)
+    arguments += [spelled.of(labels.column(tree.label, name)) for name in tree.spelled]
+    if tree.spelled or tree.spellings:
+        arguments += [*map(np.int64, range(len(tree.spellings))), *spelled.letters]
     values = np.empty(labels.matches, NUMPY_TYPES.get(tree.type, np.int64))
     known = np.empty(labels.matches, np.bool_)
     tree.function(*arguments, labels.offsets(tree.label), values, known)
+    if tree.type == "STRING":
+        return spelled.texts_of(values, known)
     return Numbers(values, known)
 
 
