@@ -183,7 +183,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=2),
         All(),
         globals(),
-        joins=Joins(why_not="`+` and `{m,n}` have matches of any number of events (line 7)"),
+        joins=Joins(why_not="`+` and `{m,}` have matches of any number of events (line 7)"),
     )
 )
 

@@ -211,7 +211,7 @@ query_1 = CompiledQuery(
         StraightLine(update_1, piles=1, bounds=2),
         CHECKS_1,
         globals(),
-        joins=Joins(why_not="`+` and `{m,n}` have matches of any number of events (line 7)"),
+        joins=Joins(why_not="`+` and `{m,}` have matches of any number of events (line 7)"),
     )
 )
 

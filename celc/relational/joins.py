@@ -28,19 +28,24 @@ class NotJoined:
 def joins_of(query: Query, dialect: Dialect = "spark") -> Joins | NotJoined:
     """The query as joins, or why it is not."""
     try:
-        relations = relate(query)
-        return _joined(relations, dialect)
+        return _joined(relate(query), dialect)
     except NotRelational as problem:
         return NotJoined(problem.what, problem.span)
 
 
-def _joined(relations: Relations, dialect: Dialect) -> Joins:
-    query = relations.query
-    columns, bands = columns_of(relations), bands_of(relations)
+def _joined(branches: tuple[Relations, ...], dialect: Dialect) -> Joins:
+    first, query = branches[0], branches[0].query
+    columns = columns_of(first)
+    bands = [(one, band) for one in branches for band in bands_of(one)]
+    if not all(map(bands_of, branches)):
+        bands = []  # one branch compares all pairs of a window
+    reads = {name for one in branches for name in _reads(one)}
+    types = (one for stream in query.streams for one in stream.event_types)
+    declared = {one.name: one.type.value for type in types for one in type.attributes}
     windows = [*windows_in(query.formula), *([] if query.window is None else [query.window])]
     timed = [window for window in windows if window.unit is not WindowUnit.EVENTS]
     named = (window.attribute.name for window in timed if window.attribute is not None)
-    statement = statement_of(relations, dialect)
+    statement = statement_of(branches, dialect)
     if dialect == "spark" and any(VARIABLE in part for part in statement):
         raise NotRelational("Spark puts variables in the place of '${' in a name", query.span)
     return Joins(
@@ -52,33 +57,34 @@ def _joined(relations: Relations, dialect: Dialect) -> Joins:
         time=columns.time,
         measure=columns.measure,
         keys=columns.keys,
-        unit="" if relations.unit is None else relations.unit.name,
+        unit="" if first.unit is None else first.unit.name,
         attributes=tuple(dict.fromkeys(named)),
-        counts=relations.numbered,
-        reads=_reads(relations),
-        bands=_types_of(relations, bands),
-        untied=_types_of(relations, [band for band in bands if not is_tied(relations, band)]),
+        counts=any(one.numbered for one in branches),
+        reads=tuple((name, type) for name, type in declared.items() if name in reads),
+        bands=_types_of(bands),
+        untied=_types_of([(one, band) for one, band in bands if not is_tied(one, band)]),
     )
 
 
 def _types_of(
-    relations: Relations, bands: Sequence[Band]
+    bands: Sequence[tuple[Relations, Band]],
 ) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """For each band the event types of its two events, the earlier one first; where either can be
     the earlier one, both ways."""
-    types = {
-        scan.name: tuple(dict.fromkeys(one.name for one in scan.types)) for scan in relations.scans
-    }
     found = []
-    for band in bands:
+    for relations, band in bands:
+        types = {
+            scan.name: tuple(dict.fromkeys(one.name for one in scan.types))
+            for scan in relations.scans
+        }
         for first, second in ((band.first, band.second), (band.second, band.first)):
             if not relations.follows(first, second):
                 found.append((types[first], types[second]))
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
-def _reads(relations: Relations) -> tuple[tuple[str, str], ...]:
-    """The attributes in the text, in the order of their declaration, with their types."""
+def _reads(relations: Relations) -> set[str]:
+    """The attributes in the text of a branch."""
     query = relations.query
     found = {attribute for key in query.partition_by for attribute in key.attributes}
     for item in query.output:
@@ -97,6 +103,4 @@ def _reads(relations: Relations) -> tuple[tuple[str, str], ...]:
         for predicate in condition:
             nodes = nodes_named_in(predicate)
             found |= {one.attribute for one in nodes if isinstance(one, AttributeValue)}
-    types = (one for stream in query.streams for one in stream.event_types)
-    declared = {one.name: one.type.value for type in types for one in type.attributes}
-    return tuple((name, type) for name, type in declared.items() if name in found)
+    return found

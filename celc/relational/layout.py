@@ -32,12 +32,19 @@ class Without:
 
 
 @frozen
+class Union:
+    """The rows of several SELECTs, equal ones once."""
+
+    parts: tuple[Select, ...]
+
+
+@frozen
 class Select:
-    """A SELECT. `table` is a table or a SELECT with a name. Spark is told to sort both sides when
-    it joins `merged`."""
+    """A SELECT. `table` is a table, or a SELECT or several with a name. Spark is told to sort both
+    sides when it joins `merged`."""
 
     columns: tuple[exp.Expr, ...]
-    table: exp.Expr | tuple[Select, exp.Expr]
+    table: exp.Expr | tuple[Select | Union, exp.Expr]
     laterals: tuple[exp.Expr, ...] = ()
     joins: tuple[Joining, ...] = ()
     where: tuple[exp.Expr | Without, ...] = ()
@@ -126,7 +133,10 @@ def _lines_behind(select: Select, dialect: Dialect) -> list[str]:
 def _from(select: Select, dialect: Dialect) -> list[str]:
     if isinstance(select.table, tuple):
         inner, name = select.table
-        lines = [f"  {line}" for line in _lines(inner, dialect)]
+        parts = inner.parts if isinstance(inner, Union) else (inner,)
+        lines = [f"  {line}" for line in _lines(parts[0], dialect)]
+        for part in parts[1:]:
+            lines += ["  UNION", *(f"  {line}" for line in _lines(part, dialect))]
         return ["FROM (", *lines, f") AS {sql(name, dialect)}"]
     return [f"FROM {sql(select.table, dialect)}"]
 

@@ -5,6 +5,9 @@ of scans, and a condition that must hold for every choice of positions is writte
 choice of scans. Conditions see the labels of their own operand first, then those of the scopes
 around it. A condition with unknown labels waits until its scope ends.
 
+OR, and rounds of several numbers, give several *branches*: relations of their own, whose matches
+are those of the query together. The formula is read once for each.
+
 Long: a case for each kind of formula, and they share the scopes around them.
 """
 
@@ -31,6 +34,7 @@ from celc.relational.relations import (
 )
 
 MOST_EVENTS = 6  # events of a match; each is one more join
+MOST_BRANCHES = 16  # each is one more SELECT
 
 _NAMES_TAKEN = ("events", "order_check")
 
@@ -67,10 +71,44 @@ class _Absent:
     conditions: list[Condition] = field(default_factory=list)
 
 
-def relate(query: Query) -> Relations:
-    """The relations of a query. Raises NotRelational where it has none."""
+class _Ways:
+    """Which operand of each OR and which number of rounds is taken, until each way was."""
+
+    def __init__(self) -> None:
+        self._taken: list[int] = []
+        self._sizes: list[int] = []
+        self._next = 0
+
+    def choose(self, size: int) -> int:
+        """The way that is taken at the next place with so many."""
+        if self._next == len(self._taken):
+            self._taken.append(0)
+            self._sizes.append(size)
+        self._next += 1
+        return self._taken[self._next - 1]
+
+    def advance(self) -> bool:
+        """Begin anew on another way; False: each was taken."""
+        while self._taken and self._taken[-1] + 1 == self._sizes[-1]:
+            del self._taken[-1], self._sizes[-1]
+        if not self._taken:
+            return False
+        self._taken[-1] += 1
+        self._next = 0
+        return True
+
+
+def relate(query: Query) -> tuple[Relations, ...]:
+    """The relations of a query, one for each branch. Raises NotRelational where it has none."""
     _check_clauses(query)
-    return _Builder(query).relations()
+    ways, taken, found = _Ways(), {*_NAMES_TAKEN}, []
+    while True:
+        found.append(_Builder(query, ways, taken).relations())
+        if not ways.advance():
+            return tuple(found)
+        if len(found) == MOST_BRANCHES:
+            what = f"OR, `?` and `{{m,n}}` give more than {MOST_BRANCHES} branches"
+            raise NotRelational(what, query.formula.span)
 
 
 def _check_clauses(query: Query) -> None:
@@ -103,17 +141,18 @@ def _check_clauses(query: Query) -> None:
 
 
 class _Builder:
-    """Collects the relations of one query."""
+    """Collects the relations of one branch of a query."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, ways: _Ways, taken: set[str]) -> None:
         self._query = query
+        self._ways = ways
         self._scans: dict[str, Scan] = {}
         self._before: list[Before] = []
         self._within: list[Within] = []
         self._conditions: list[Condition] = []
         self._absent: list[_Absent] = []
         self._numbers: dict[str, int] = {}
-        self._taken: set[str] = {*_NAMES_TAKEN}
+        self._taken = taken  # names of scans, of all branches
         self._in_order = True
 
     def relations(self) -> Relations:
@@ -199,8 +238,8 @@ class _Builder:
                 if same is None:
                     raise NotRelational("FIRST chooses among several events", formula.span)
                 return self._part(same, names)
-            case core.Disjunction():
-                raise NotRelational("OR has matches of different events", formula.span)
+            case core.Disjunction(operands=operands):
+                return self._part(operands[self._ways.choose(len(operands))], names)
             case core.Conjunction():
                 raise NotRelational("AND compares whole matches", formula.span)
             case core.Selector():
@@ -250,13 +289,14 @@ class _Builder:
         return _Part(labels, scans, firsts, lasts, [one for part in parts for one in part.waiting])
 
     def _rounds(self, formula: core.Iteration, names: tuple[str, ...]) -> _Part:
-        if formula.least != formula.most:
-            raise NotRelational(
-                "`+` and `{m,n}` have matches of any number of events", formula.span
-            )
-        if formula.least > MOST_EVENTS:
+        if formula.most is None:
+            what = "`+` and `{m,}` have matches of any number of events"
+            raise NotRelational(what, formula.span)
+        if formula.most > MOST_EVENTS:
             raise NotRelational(f"a match has more than {MOST_EVENTS} events", formula.span)
-        rounds = [self._scope(formula.operand, names) for _ in range(formula.least)]
+        least, most = formula.least, formula.most
+        count = least + (self._ways.choose(most - least + 1) if most > least else 0)
+        rounds = [self._scope(formula.operand, names) for _ in range(count)]
         return self._sequence(rounds, [formula.contiguous] * (len(rounds) - 1))
 
     def _missing(
@@ -267,7 +307,25 @@ class _Builder:
         *,
         inclusive: bool,
     ) -> list[_Waiting]:
-        """Adds the absence of an event; the clauses in it that wait for labels around it."""
+        """Adds the absence of an event, or of one of several; the clauses in it that wait for
+        labels around it."""
+        outer_ways, waiting = self._ways, []
+        self._ways = ways = _Ways()
+        while True:
+            waiting += self._missing_way(formula, after, before, inclusive=inclusive)
+            if not ways.advance():
+                break
+        self._ways = outer_ways
+        return waiting
+
+    def _missing_way(
+        self,
+        formula: Formula,
+        after: tuple[str, ...],
+        before: tuple[str, ...],
+        *,
+        inclusive: bool,
+    ) -> list[_Waiting]:
         outer = self._scans, self._conditions, self._absent, self._in_order
         self._scans, self._conditions, self._absent = {}, [], []
         part = self._scope(formula, ())
@@ -382,7 +440,7 @@ class _Builder:
                 scan = known[label][known[label].index(chosen[label]) - distance]
                 return core.AttributeValue(scan, attribute, leaf.type, leaf.span)
             case core.Aggregate():
-                scans = known[leaf.label]
+                scans = known.get(leaf.label, ())
                 self._check_order(scans, leaf.span)
                 if leaf.prior:
                     scans = scans[: scans.index(chosen[leaf.label])]
@@ -438,7 +496,7 @@ def scans_of(condition: Condition) -> frozenset[str]:
 
 def output_value(relations: Relations, value: Expression) -> Expression:
     """An expression of SELECT with scans instead of labels."""
-    builder = _Builder(relations.query)
+    builder = _Builder(relations.query, _Ways(), set())
     builder._in_order = relations.in_order
     return map_expression(value, lambda leaf: builder.output_leaf(leaf, relations.labels))
 

@@ -13,6 +13,8 @@ their own and in the one before. So each pair meets once, and no match is lost a
 Long: the parts of one statement.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -40,6 +42,7 @@ from celc.relational.expressions import (
 from celc.relational.layout import (
     Joining,
     Select,
+    Union,
     Without,
     behind,
     columns_text,
@@ -93,9 +96,10 @@ class Statement(NamedTuple):
     """The SELECT behind its columns."""
 
 
-def statement_of(relations: Relations, dialect: Dialect) -> Statement:
-    """The common tables of the scans, and the SELECT of the matches."""
-    return _Select(relations, dialect).statement()
+def statement_of(branches: Sequence[Relations], dialect: Dialect) -> Statement:
+    """The common tables of the scans, and the SELECT of the matches of all branches."""
+    selects = [_Select(one, dialect) for one in branches]
+    return selects[0].statement(selects[1:])
 
 
 def _attribute_names(relations: Relations) -> set[str]:
@@ -130,14 +134,19 @@ class _Select:
         window = self._query.window
         self._size = max(1, int(window.size)) if window is not None and on_spark else None
 
-    def statement(self) -> Statement:
-        """The whole text."""
-        dialect, missing = self._dialect, self._relations.missing
-        scans = [self._table(scan) for scan in self._relations.scans]
-        scans += [self._table(one.scan, absent=True) for one in missing]
+    def statement(self, others: Sequence[_Select]) -> Statement:
+        """The whole text; `others` are the other branches."""
+        dialect = self._dialect
+        scans = [table for one in (self, *others) for table in one.tables()]
         matches = self._matches()
         plain = self._outputs(positions=False)
-        if not self._relations.tells_matches_apart:
+        if others:
+            # Two branches can find one match.
+            parts = tuple(one.identified() for one in (self, *others))
+            shown = [self._found(one.output_name, positions=True) for one in matches.columns]
+            plain = [self._found(one.output_name, positions=False) for one in plain]
+            matches = Select(tuple(shown), (Union(parts), identifier("found")))
+        elif not self._relations.tells_matches_apart:
             plain = [self._found(one.output_name, positions=False) for one in plain]
             matches = self._once_each(matches)
         return Statement(
@@ -146,6 +155,17 @@ class _Select:
             columns_text(plain, dialect),
             behind(matches, dialect) + "\n",
         )
+
+    def tables(self) -> list[str]:
+        """The common tables of the scans."""
+        relations = self._relations
+        scans = [self._table(scan) for scan in relations.scans]
+        return scans + [self._table(one.scan, absent=True) for one in relations.missing]
+
+    def identified(self) -> Select:
+        """The SELECT of the matches with positions, and with what distinguishes them besides."""
+        matches = self._matches()
+        return replace(matches, columns=(*matches.columns, *self._identity()))
 
     def _writing(self, alone: str | None = None) -> Writer:
         return Writer(self._dialect, by_stream=self._query.needs_stream_column, alone=alone)

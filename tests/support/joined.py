@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from celc_runtime.plan.joins import Joins, joins_text
+from celc_runtime.plan.joins import Joins, joins_text, why_not_joined
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.query import CompiledQuery
 from engines import Event, interpreted, only_query, table_of
@@ -89,13 +89,14 @@ def is_joined(text: str) -> bool:
 
 
 def compiled(text: str) -> tuple[CompiledQuery, Joins] | None:
-    """A query with its joins for DuckDB; None: it is none of joins."""
+    """A query with its joins for DuckDB; None: it is none of joins there."""
     joined = _joined(text)
     if joined is None:
         return None
     with interpreted():
         module = compile_source(Source("query.cel", text), ORDER).module_text("test")
-        return only_query(Matcher(module)), joined
+        query = only_query(Matcher(module))
+    return None if why_not_joined(query.plan, joined, "duckdb") else (query, joined)
 
 
 @cache

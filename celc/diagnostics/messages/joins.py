@@ -11,6 +11,6 @@ def not_joins(what: str, span: Span) -> Diagnostic:
         span,
         f"this query cannot be written as joins: {what}",
         "joins find sequences (`;`) and ALL of up to six single events, with FILTER, UNLESS "
-        "and `!` of a single event, `{n}`, and a window on the order column",
+        "and `!` of a single event, `{m,n}`, OR, and a window on the order column",
         "without --to, celc compiles any query to a module",
     )
