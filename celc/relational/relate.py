@@ -69,6 +69,14 @@ class _Absent:
     before: tuple[str, ...]
     inclusive: bool
     conditions: list[Condition] = field(default_factory=list)
+    length: core.Window | None = None
+
+    def missing(self) -> Missing:
+        length, conditions = self.length, tuple(self.conditions)
+        reach = None if length is None else math.floor(length.size)
+        counts = length is not None and length.unit is core.WindowUnit.EVENTS
+        bounds = self.after, self.before, self.inclusive
+        return Missing(self.scan, *bounds, conditions, reach, counts)
 
 
 class _Ways:
@@ -170,10 +178,7 @@ class _Builder:
                 tuple(dict.fromkeys(self._before)),
                 tuple(dict.fromkeys(self._within)),
                 tuple(dict.fromkeys(self._conditions)),
-                tuple(
-                    Missing(one.scan, one.after, one.before, one.inclusive, tuple(one.conditions))
-                    for one in self._absent
-                ),
+                tuple(one.missing() for one in self._absent),
                 part.firsts,
                 part.lasts,
                 part.labels,
@@ -189,6 +194,7 @@ class _Builder:
         part.waiting = self._resolved(part.waiting, part.labels, labels_bound(formula))
         return part
 
+    # Long: a case for each kind of formula.
     def _part(self, formula: Formula, names: tuple[str, ...]) -> _Part:
         """A part of the formula; `names` are the labels around it, the innermost first."""
         match formula:
@@ -244,8 +250,14 @@ class _Builder:
                 raise NotRelational("AND compares whole matches", formula.span)
             case core.Selector():
                 raise NotRelational("a selector chooses among matches", formula.span)
-            case core.AbsenceBefore():
-                raise NotRelational("an absence stands before the pattern", formula.span)
+            case core.AbsenceBefore(operand=operand, absent=absent, length=length):
+                self._check_measured(length)
+                part = self._part(operand, names)
+                known = len(self._absent)
+                part.waiting += self._missing(absent, (), part.firsts, inclusive=False)
+                for missing in self._absent[known:]:
+                    missing.length = length
+                return part
             case core.AbsenceAfter():
                 raise NotRelational("an absence stands behind the pattern", formula.span)
             case _:
@@ -340,6 +352,17 @@ class _Builder:
 
     def _fit(self, part: _Part, window: core.Window) -> None:
         """Adds that a part fits a window."""
+        self._check_measured(window)
+        of_positions, size = window.unit is core.WindowUnit.EVENTS, math.floor(window.size)
+        self._within += [
+            Within(first, last, size, of_positions)
+            for first in part.firsts
+            for last in part.lasts
+            if first != last
+        ]
+
+    def _check_measured(self, window: core.Window) -> None:
+        """Raises NotRelational for a window that is not measured in whole numbers of the order."""
         query = self._query
         measured = window.attribute or (query.order_by[0] if query.order_by else None)
         of_positions = window.unit is core.WindowUnit.EVENTS
@@ -355,13 +378,6 @@ class _Builder:
                     f"a window is measured on {measured.name!r}, whose values are floating numbers",
                     window.span,
                 )
-        size = math.floor(window.size)
-        self._within += [
-            Within(first, last, size, of_positions)
-            for first in part.firsts
-            for last in part.lasts
-            if first != last
-        ]
 
     def _joined(
         self, one: Mapping[str, tuple[str, ...]], other: Mapping[str, tuple[str, ...]]

@@ -58,13 +58,16 @@ class Within:
 @frozen
 class Missing:
     """No event of a scan lies after all of `after` and before all of `before` and satisfies all
-    `conditions`. With `inclusive`, the bounds themselves count too."""
+    `conditions`. With `inclusive`, the bounds themselves count too. With `reach`, only events count
+    from which to the first of `before` it is at most so far, as in `Within`."""
 
     scan: Scan
     after: tuple[str, ...]
     before: tuple[str, ...]
     inclusive: bool
     conditions: tuple[Condition, ...]
+    reach: int | None = None
+    of_positions: bool = False
 
 
 @frozen
@@ -90,9 +93,9 @@ class Relations:
     @property
     def numbered(self) -> bool:
         """Whether some condition asks for positions."""
-        return any(one.adjacent for one in self.before) or any(
-            one.of_positions for one in self.within
-        )
+        counted = [one.adjacent for one in self.before]
+        counted += [one.of_positions for one in self.within]
+        return any(counted) or any(one.of_positions for one in self.missing)
 
     @property
     def unit(self) -> core.WindowUnit | None:

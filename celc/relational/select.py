@@ -51,7 +51,11 @@ from celc.relational.layout import (
     sql,
 )
 from celc.relational.relate import output_value, scans_of
-from celc.relational.relations import Missing, NotRelational, Relations, Scan, Within
+from celc.relational.relations import Missing, NotRelational, Relations, Scan
+
+MOST_WINDOWS_BACK = 8
+"""What is absent before a match occurs once for each window in which the match can be. If these are
+more, it has no buckets."""
 
 
 @frozen
@@ -192,7 +196,7 @@ class _Select:
         if self._size is not None and scan.name == self._root:
             lies = "a match lies in one, or in two neighbours"
             yield f"-- {self._bucket}: parts as long as the window; {lies}"
-        elif self._size is not None:
+        elif self._has_buckets(scan.name):
             yield f"-- once for each {self._bucket} in which the {root} of its match can be"
         for band, name in (*self._bands, *self._absent_bands):
             if band.first == scan.name:
@@ -228,10 +232,11 @@ class _Select:
 
     def _laterals(self, scan: Scan, writer: Writer) -> Iterable[exp.Lateral]:
         """The buckets of an event that lies in several."""
-        if self._size is not None and scan.name != self._root:
+        if self._has_buckets(scan.name) and scan.name != self._root:
             # Where the root event is the first of the match, no event lies before it.
             least = -1
             most = 0 if self._relations.firsts == (self._root,) else 1
+            most += self._windows_back(scan.name) or 0
             own = self._bucket_of()
             yield _exploded([_plus(own, step) for step in range(least, most + 1)], self._bucket)
         for band, name in (*self._bands, *self._absent_bands):
@@ -239,6 +244,22 @@ class _Select:
                 own = _band_of(band.right, band, writer)
                 steps = [_plus(own, step) for step in (-1, 0, 1)]
                 yield _exploded(steps, name, distinct=True)
+
+    def _windows_back(self, scan: str) -> int | None:
+        """How many windows before a match what is absent can lie; None: it has no buckets, because
+        they are too many, or the window is measured otherwise."""
+        reaching = [one for one in self._relations.missing if one.scan.name == scan]
+        if not reaching or reaching[0].reach is None:
+            return 0
+        assert self._size is not None
+        assert self._query.window is not None
+        counts = self._query.window.unit is core.WindowUnit.EVENTS
+        windows = -(-reaching[0].reach // self._size)
+        same = reaching[0].of_positions == counts
+        return windows if same and windows <= MOST_WINDOWS_BACK else None
+
+    def _has_buckets(self, scan: str) -> bool:
+        return self._size is not None and self._windows_back(scan) is not None
 
     def _bucket_of(self) -> exp.Expr:
         assert self._size is not None
@@ -274,7 +295,7 @@ class _Select:
     def _together(self, scan: str) -> list[exp.Expr]:
         """The equalities of an event and the root event of its match."""
         found: list[exp.Expr] = []
-        if self._size is not None:
+        if self._has_buckets(scan):
             one, other = column(scan, self._bucket), column(self._root, self._bucket)
             found.append(exp.EQ(this=one, expression=other))
         for key in self._columns.keys:
@@ -293,7 +314,7 @@ class _Select:
         for window in relations.within:
             name = self._columns.place if window.of_positions else self._columns.measure
             first, last = column(window.first, name), column(window.last, name)
-            size = self._length(window)
+            size = self._length(window.size, of_positions=window.of_positions)
             if self._size is not None:
                 # In neighbouring buckets no difference overflows.
                 fits = exp.LTE(this=exp.Sub(this=last, expression=first), expression=size)
@@ -304,10 +325,10 @@ class _Select:
         for condition in relations.conditions:
             yield scans_of(condition), self._writer.condition(condition)
 
-    def _length(self, window: Within) -> exp.Expr:
+    def _length(self, size: int, *, of_positions: bool) -> exp.Expr:
         """The size of a window; a length of time in words as well."""
-        is_time = self._relations.unit is core.WindowUnit.MICROSECONDS and not window.of_positions
-        return duration(window.size) if is_time else number(window.size)
+        is_time = self._relations.unit is core.WindowUnit.MICROSECONDS and not of_positions
+        return duration(size) if is_time else number(size)
 
     def _follows(self, first: str, second: str, *, adjacent: bool = False) -> exp.Expr:
         place = self._columns.place
@@ -327,6 +348,8 @@ class _Select:
         else:
             between = [self._follows(one, name) for one in missing.after]
             between += [self._follows(name, one) for one in missing.before]
+        if missing.reach is not None:
+            between.append(self._reached(missing))
         near = [_same_part(one, of) for one, of in self._absent_bands if one.second == name]
         conditions = map(self._writer.condition, missing.conditions)
         return Select(
@@ -334,6 +357,16 @@ class _Select:
             identifier(name),
             where=(*self._together(name), *near, *between, *conditions),
         )
+
+    def _reached(self, missing: Missing) -> exp.Expr:
+        """Whether an event lies at most so far before the first of a match."""
+        assert missing.reach is not None
+        name = self._columns.place if missing.of_positions else self._columns.measure
+        first, event = self._least(missing.before, name), column(missing.scan.name, name)
+        size = self._length(missing.reach, of_positions=missing.of_positions)
+        if self._has_buckets(missing.scan.name):
+            return exp.LTE(this=exp.Sub(this=first, expression=event), expression=size)
+        return exp.LTE(this=first, expression=exp.Add(this=event, expression=size))
 
     def _compared(self, operator: type[exp.Binary], scan: str, others: Sequence[str]) -> exp.Expr:
         """Whether this comparison holds between an event and one of some others."""
