@@ -244,6 +244,8 @@ class _Builder:
                 if same is None:
                     raise NotRelational("FIRST chooses among several events", formula.span)
                 return self._part(same, names)
+            case core.Disjunction(operands=()):
+                raise NotRelational("it has no match", formula.span)
             case core.Disjunction(operands=operands):
                 return self._part(operands[self._ways.choose(len(operands))], names)
             case core.Conjunction():
