@@ -23,6 +23,7 @@ from celc.core.terms import distances_looked_back, labels_of_clause, nodes_named
 from celc.core.traversal import Leaf, labels_bound, map_expression, map_leaves
 from celc.diagnostics.source import Span
 from celc.normal.firsts import as_absence
+from celc.relational.functions_of_scans import aggregated
 from celc.relational.relations import (
     Before,
     Condition,
@@ -32,6 +33,7 @@ from celc.relational.relations import (
     Scan,
     Within,
 )
+from celc.relational.ways import Ways
 
 MOST_EVENTS = 6  # events of a match; each is one more join
 MOST_BRANCHES = 16  # each is one more SELECT
@@ -79,37 +81,10 @@ class _Absent:
         return Missing(self.scan, *bounds, conditions, reach, counts)
 
 
-class _Ways:
-    """Which operand of each OR and which number of rounds is taken, until each way was."""
-
-    def __init__(self) -> None:
-        self._taken: list[int] = []
-        self._sizes: list[int] = []
-        self._next = 0
-
-    def choose(self, size: int) -> int:
-        """The way that is taken at the next place with so many."""
-        if self._next == len(self._taken):
-            self._taken.append(0)
-            self._sizes.append(size)
-        self._next += 1
-        return self._taken[self._next - 1]
-
-    def advance(self) -> bool:
-        """Begin anew on another way; False: each was taken."""
-        while self._taken and self._taken[-1] + 1 == self._sizes[-1]:
-            del self._taken[-1], self._sizes[-1]
-        if not self._taken:
-            return False
-        self._taken[-1] += 1
-        self._next = 0
-        return True
-
-
 def relate(query: Query) -> tuple[Relations, ...]:
     """The relations of a query, one for each branch. Raises NotRelational where it has none."""
     _check_clauses(query)
-    ways, taken, found = _Ways(), {*_NAMES_TAKEN}, []
+    ways, taken, found = Ways(), {*_NAMES_TAKEN}, []
     while True:
         found.append(_Builder(query, ways, taken).relations())
         if not ways.advance():
@@ -151,7 +126,7 @@ def _check_clauses(query: Query) -> None:
 class _Builder:
     """Collects the relations of one branch of a query."""
 
-    def __init__(self, query: Query, ways: _Ways, taken: set[str]) -> None:
+    def __init__(self, query: Query, ways: Ways, taken: set[str]) -> None:
         self._query = query
         self._ways = ways
         self._scans: dict[str, Scan] = {}
@@ -324,7 +299,7 @@ class _Builder:
         """Adds the absence of an event, or of one of several; the clauses in it that wait for
         labels around it."""
         outer_ways, waiting = self._ways, []
-        self._ways = ways = _Ways()
+        self._ways = ways = Ways()
         while True:
             waiting += self._missing_way(formula, after, before, inclusive=inclusive)
             if not ways.advance():
@@ -462,7 +437,7 @@ class _Builder:
                 self._check_order(scans, leaf.span)
                 if leaf.prior:
                     scans = scans[: scans.index(chosen[leaf.label])]
-                return _aggregated(leaf, scans)
+                return aggregated(leaf, scans)
 
     def _check_output(self, part: _Part) -> None:
         """Raises NotRelational for an item that has no expression over the scans."""
@@ -514,37 +489,6 @@ def scans_of(condition: Condition) -> frozenset[str]:
 
 def output_value(relations: Relations, value: Expression) -> Expression:
     """An expression of SELECT with scans instead of labels."""
-    builder = _Builder(relations.query, _Ways(), set())
+    builder = _Builder(relations.query, Ways(), set())
     builder._in_order = relations.in_order
     return map_expression(value, lambda leaf: builder.output_leaf(leaf, relations.labels))
-
-
-def _aggregated(leaf: core.Aggregate, scans: tuple[str, ...]) -> Expression:
-    """A function of the events of some scans, which are in order."""
-    if leaf.function == "LIST":
-        raise NotRelational("a function of one's own is called, which is not SQL", leaf.span)
-    if leaf.function == "COUNT":
-        return core.Constant(len(scans), leaf.type, leaf.span)
-    if not scans:
-        return core.Constant(None, leaf.type, leaf.span)
-    assert leaf.attribute is not None
-    read = leaf.attribute
-    match leaf.function:
-        case "FIRST":
-            return core.AttributeValue(scans[0], read, leaf.type, leaf.span)
-        case "LAST":
-            return core.AttributeValue(scans[-1], read, leaf.type, leaf.span)
-        case "NTH":
-            number = leaf.place - 1 if leaf.place > 0 else len(scans) + leaf.place
-            if not 0 <= number < len(scans):
-                return core.Constant(None, leaf.type, leaf.span)
-            return core.AttributeValue(scans[number], read, leaf.type, leaf.span)
-        case "MIN" | "MAX":
-            values = tuple(core.AttributeValue(s, read, leaf.type, leaf.span) for s in scans)
-            if len(values) == 1:
-                return values[0]
-            if leaf.function == "MIN":
-                return core.Choice("LEAST", values, leaf.type, leaf.span)
-            return core.Choice("GREATEST", values, leaf.type, leaf.span)
-        case _:
-            raise NotRelational(f"{leaf.function} is taken of a label", leaf.span)

@@ -26,14 +26,12 @@ from sqlglot import exp
 from celc.core import formula as core
 from celc.core.formula import OutputExpression, OutputLabel
 from celc.diagnostics.source import visible
-from celc.relational.bands import Band, absent_bands_of, bands_of
+from celc.relational.bands import absent_bands_of, bands_of
 from celc.relational.expressions import (
     Dialect,
     Writer,
-    cast,
     column,
     duration,
-    enclosed,
     identifier,
     is_of_types,
     named,
@@ -50,6 +48,7 @@ from celc.relational.layout import (
     laid_out,
     sql,
 )
+from celc.relational.pieces import attributes, band_of, exploded, plus, same_part, struct
 from celc.relational.relate import output_value, scans_of
 from celc.relational.relations import Missing, NotRelational, Relations, Scan
 
@@ -227,7 +226,7 @@ class _Select:
             found.append(named(self._bucket_of(), identifier(self._bucket)))
         for band, name in (*self._bands, *self._absent_bands):
             if band.first == scan.name:
-                found.append(named(_band_of(band.left, band, writer), identifier(name)))
+                found.append(named(band_of(band.left, band, writer), identifier(name)))
         return found
 
     def _laterals(self, scan: Scan, writer: Writer) -> Iterable[exp.Lateral]:
@@ -238,12 +237,12 @@ class _Select:
             most = 0 if self._relations.firsts == (self._root,) else 1
             most += self._windows_back(scan.name) or 0
             own = self._bucket_of()
-            yield _exploded([_plus(own, step) for step in range(least, most + 1)], self._bucket)
+            yield exploded([plus(own, step) for step in range(least, most + 1)], self._bucket)
         for band, name in (*self._bands, *self._absent_bands):
             if band.second == scan.name:
-                own = _band_of(band.right, band, writer)
-                steps = [_plus(own, step) for step in (-1, 0, 1)]
-                yield _exploded(steps, name, distinct=True)
+                own = band_of(band.right, band, writer)
+                steps = [plus(own, step) for step in (-1, 0, 1)]
+                yield exploded(steps, name, distinct=True)
 
     def _windows_back(self, scan: str) -> int | None:
         """How many windows before a match what is absent can lie; None: it has no buckets, because
@@ -307,7 +306,7 @@ class _Select:
         """All conditions on several events, each with the scans that it names."""
         relations = self._relations
         for band, name in self._bands:
-            yield frozenset({band.first, band.second}), _same_part(band, name)
+            yield frozenset({band.first, band.second}), same_part(band, name)
         for order in relations.before:
             follows = self._follows(order.first, order.second, adjacent=order.adjacent)
             yield frozenset({order.first, order.second}), follows
@@ -350,7 +349,7 @@ class _Select:
             between += [self._follows(name, one) for one in missing.before]
         if missing.reach is not None:
             between.append(self._reached(missing))
-        near = [_same_part(one, of) for one, of in self._absent_bands if one.second == name]
+        near = [same_part(one, of) for one, of in self._absent_bands if one.second == name]
         conditions = map(self._writer.condition, missing.conditions)
         return Select(
             (exp.Literal.number(1),),
@@ -410,8 +409,8 @@ class _Select:
     def _label(self, item: OutputLabel) -> exp.Expr:
         """The events of a label as structs, each once and in order."""
         scans = self._relations.labels.get(item.label, ())
-        fields = [("pos", self._columns.place), *_attributes(item)]
-        array: exp.Expr = exp.Array(expressions=[_struct(scan, fields) for scan in scans])
+        fields = [("pos", self._columns.place), *attributes(item)]
+        array: exp.Expr = exp.Array(expressions=[struct(scan, fields) for scan in scans])
         return self._sorted(array) if self._sorts(item) else array
 
     def _plain(self, item: OutputLabel) -> exp.Expr:
@@ -419,7 +418,7 @@ class _Select:
         if self._sorts(item):
             return self._stripped(self._label(item), item)
         scans = self._relations.labels.get(item.label, ())
-        return exp.Array(expressions=[_struct(scan, _attributes(item)) for scan in scans])
+        return exp.Array(expressions=[struct(scan, attributes(item)) for scan in scans])
 
     def _sorts(self, item: OutputLabel) -> bool:
         scans = self._relations.labels.get(item.label, ())
@@ -433,7 +432,7 @@ class _Select:
 
     def _stripped(self, events: exp.Expr, item: OutputLabel) -> exp.Expr:
         """The events of a label without their places."""
-        shown = sql(_struct("event", _attributes(item)), self._dialect)
+        shown = sql(struct("event", attributes(item)), self._dialect)
         if self._dialect == "spark":
             text = f"TRANSFORM({sql(events, 'spark')}, event -> {shown})"
         else:
@@ -484,47 +483,6 @@ class _Select:
 def _order_is_checked() -> exp.Expr:
     """A condition that reads the table that checks the order of events."""
     return exp.Subquery(this=exp.select("passed").from_("order_check"))
-
-
-def _attributes(item: OutputLabel) -> list[tuple[str, str]]:
-    return [(attribute.name, attribute.name) for attribute in item.attributes]
-
-
-def _struct(scan: str, fields: Sequence[tuple[str, str]]) -> exp.Expr:
-    return exp.Struct(
-        expressions=[
-            exp.PropertyEQ(this=identifier(name), expression=column(scan, read))
-            for name, read in fields
-        ]
-    )
-
-
-def _plus(value: exp.Expr, step: int) -> exp.Expr:
-    if step == 0:
-        return value.copy()
-    operator = exp.Add if step > 0 else exp.Sub
-    return operator(this=value.copy(), expression=number(abs(step)))
-
-
-def _exploded(values: list[exp.Expr], name: str, *, distinct: bool = False) -> exp.Lateral:
-    """One row for each of some values, in a column of this name."""
-    array: exp.Expr = exp.Array(expressions=values)
-    if distinct:
-        array = exp.Anonymous(this="ARRAY_DISTINCT", expressions=[array])
-    alias = exp.TableAlias(this=identifier(f"of_{name}"), columns=[identifier(name)])
-    return exp.Lateral(this=exp.Explode(this=array), view=True, alias=alias)
-
-
-def _same_part(band: Band, name: str) -> exp.Expr:
-    """The equality that ties both events of a band."""
-    return exp.EQ(this=column(band.second, name), expression=column(band.first, name))
-
-
-def _band_of(value: core.Expression, band: Band, writer: Writer) -> exp.Expr:
-    """The interval of a value. It is a floating number as well, so it does not overflow."""
-    width = writer.value(core.Constant(band.width, core.DataType.DOUBLE, value.span))
-    share = exp.Div(this=enclosed(writer.value(value)), expression=width, typed=False, safe=False)
-    return cast(exp.Floor(this=share), "DOUBLE", "spark")
 
 
 def comment(text: str) -> str:
