@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, cast
 
-from celc_runtime.values.functions import FUNCTIONS as TABLE
-
 from celc.core import formula as core
 from celc.core.traversal import nodes_of
 from celc.diagnostics.errors import Diagnostics, Fix
@@ -23,18 +21,17 @@ from celc.parse import syntax
 from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names, is_of_set
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame
-from celc.resolve.types import functions as calls
 from celc.resolve.types import literals
 from celc.resolve.types.conditions import condition
 from celc.resolve.types.expressions import (
     Site,
-    absolute,
     attribute_type,
     binding_of,
     expression,
     named_set,
     refuse_star,
 )
+from celc.resolve.types.of_values import is_of_values, of_values
 from celc.resolve.types.parts import part
 
 # --- beside TOTAL and COLLAPSED -------------------------------------------------------------------
@@ -195,8 +192,8 @@ class _Totals:
         match node:
             case syntax.CallOfAll():
                 return self._of_all(node, site)
-            case syntax.Call() | syntax.Conditional() | syntax.Cast() if _is_of_values(node, site):
-                return _of_values(node, site)
+            case syntax.Call() | syntax.Conditional() | syntax.Cast() if is_of_values(node, site):
+                return of_values(node, site)
             case syntax.Call():
                 return self._call(node, site)
             case syntax.Attribute():
@@ -409,8 +406,8 @@ class _Names:
                 text = site.found.source.slice(node.span)
                 site.found.add(messages.function_in_having(text, same, node.span))
                 return None
-            case syntax.Call() | syntax.Conditional() | syntax.Cast() if _is_of_values(node, site):
-                return _of_values(node, site)
+            case syntax.Call() | syntax.Conditional() | syntax.Cast() if is_of_values(node, site):
+                return of_values(node, site)
             case syntax.Call() | syntax.CallOfAll():
                 text = site.found.source.slice(node.span)
                 same = None
@@ -426,30 +423,3 @@ class _Names:
 
     def computes(self, text: core.Expression) -> bool:
         return False
-
-
-# --- functions of values --------------------------------------------------------------------------
-
-
-def _is_of_values(node: syntax.Call | syntax.Conditional | syntax.Cast, site: Site) -> bool:
-    """Whether it is a function of values, as of those of one event, and none of matches."""
-    if not isinstance(node, syntax.Call):
-        return True
-    name = node.function.text
-    if node.prior or node.distinct or name in site.schema.declarations.called:
-        return False
-    return name.upper() in TABLE or (name.upper() == "ABS" and not node.more)
-
-
-def _of_values(
-    node: syntax.Call | syntax.Conditional | syntax.Cast, site: Site
-) -> core.Expression | None:
-    match node:
-        case syntax.Conditional():
-            return calls.conditional(node, site, expression)
-        case syntax.Cast():
-            return calls.cast(node, site, expression)
-        case syntax.Call() if node.function.text.upper() == "ABS":
-            return absolute(node, site)
-        case syntax.Call():
-            return calls.function_call(TABLE[node.function.text.upper()], node, site, expression)
