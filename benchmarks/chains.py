@@ -21,7 +21,7 @@ import pyarrow as pa
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.chain.columns import as_run, levels_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
-from celc_runtime.run.matching import matches_of_table
+from celc_runtime.rules.any_query import matches_of_table
 from common import best_of, calibrate
 from rates import run_alone
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
+from collections import Counter
+
+import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases, load_refused
-from engines import engines, interpreted, only_query
-from parameters import matches_for_each
+from celc_runtime import CompiledQuery, EventError, expand
+from celc_runtime.arrow.events.sorting import sorted_for
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import why_not
+from celc_runtime.run.feeding import read_all
+from engines import engines, interpreted, only_query, table_of
+from parameters import matches_for_each, rows_table
 from places import CASES
 from reference import difference
 
@@ -35,6 +44,113 @@ def test_cases() -> None:
                     told = difference(answer, case.expected)
                     problems += [f"{case.name} ({name}): {told}"] if told else []
     assert not problems, "\n".join(problems)
+
+
+def _routes(query: CompiledQuery, table: pa.Table, rules: pa.Table) -> dict[str, pa.Table]:
+    """The rows of each way to run a query on this machine, in the order in which they come."""
+    ordered = sorted_for(query.plan, table)[0].to_batches(max_chunksize=2)
+    bound = query.with_parameters(rule=rules)
+    schema = query.output_schema
+    found = {
+        "match_arrow": pa.Table.from_batches(query.match_arrow(ordered, rule=rules), schema),
+        "bound": pa.Table.from_batches(bound.match_arrow(ordered), schema),
+        "sent": pickle.loads(pickle.dumps(bound)).match_table(table),
+    }
+    if why_not(query.program, Route.COMPACT) is None:
+        found["match_compact"] = expand(query.match_compact(table, rule=rules)).read_all()
+    return found
+
+
+def test_cases_by_every_route() -> None:
+    """The cases by `match_table` agree with the reference (`test_cases`)."""
+    routes: Counter[str] = Counter()
+    with interpreted():
+        for (text, options), cases in _by_query().items():
+            matcher = celc.compile(
+                text, order_by=options.order_by, ties=options.ties, at_end=options.at_end
+            )
+            query = only_query(matcher)
+            for case in cases:
+                table, rules = table_of(query.plan, case.events), case.parameters["rule"]
+                given = rows_table(query, rules)
+                wanted = query.match_table(table, rule=given)
+                together = matcher.match_all_table(table, rule=given)[query.name]
+                assert together.equals(wanted), case.name
+                ordered = sorted_for(query.plan, table)[0].to_batches()
+                run = list(read_all(query.run(rule=given), ordered))
+                found = _routes(query, table, given)
+                for route, rows in found.items():
+                    assert rows.schema.equals(wanted.schema), (case.name, route)
+                    assert rows.to_pylist() == wanted.to_pylist(), (case.name, route)
+                row_by_row = [row for batch in run for row in batch.to_pylist()]
+                assert sorted(map(repr, row_by_row)) == sorted(map(repr, wanted.to_pylist()))
+                routes.update(found.keys())
+    assert routes["match_compact"] >= 10, routes
+
+
+def test_a_frame_of_pandas_and_the_table_of_its_set() -> None:
+    query, events = _plain(), {"id": [1, 2, 1], "v": [1, 2, 3], "ts": [0, 1, 2]}
+    rules = {"id": [1, 2]}
+    wanted = query.match_table(events, rule=rules).to_pandas()
+    frame = pa.table(events).to_pandas()
+    for found in (
+        query.match_pandas(frame, rule=rules),
+        query.with_parameters(rule=pa.table(rules).to_pandas()).match_pandas(frame),
+    ):
+        assert found.to_dict("records") == wanted.to_dict("records")
+
+
+_PLAIN = """CREATE STREAM S { EVENT A { id: INT, v: INT, ts: LONG } }
+PARAMETERS rule { id: INT }
+PARAMETERS other { v: INT }
+QUERY first: SELECT x[v] FROM S FOR EACH rule WHERE A AS x FILTER x.id = rule.id
+QUERY again: SELECT x[v] FROM S FOR EACH rule WHERE (A AS x ; A) FILTER x.id = rule.id
+QUERY third: SELECT x[v] FROM S FOR EACH other WHERE A AS x FILTER x.v = other.v
+QUERY plain: SELECT x[v] FROM S WHERE A AS x FILTER x.v > 1
+"""
+
+
+def _plain() -> CompiledQuery:
+    with interpreted():
+        query: CompiledQuery = celc.compile(_PLAIN, order_by="ts").queries["first"]
+    return query
+
+
+def test_a_table_that_is_not_there_or_too_much() -> None:
+    query, events = _plain(), {"id": [1], "v": [1], "ts": [0]}
+    lacking = (
+        r"'first' is FOR EACH rule: give a table of its rows, as in match_table\(events, rule="
+    )
+    for run in (
+        lambda: query.match_table(events),
+        lambda: query.match_compact(events),
+        lambda: list(query.match_arrow(events)),
+        lambda: query.match_pandas(pa.table(events).to_pandas()),
+        query.run,
+    ):
+        with pytest.raises(TypeError, match=lacking):
+            run()
+    for take in (query.with_parameters, query.run):
+        with pytest.raises(TypeError, match="no argument 'rules': its parameter set is 'rule'"):
+            take(rules={"id": [1]})
+    with pytest.raises(EventError, match=r"parameters 'rule': .*'id'"):
+        query.with_parameters(rule={"nr": [1]})
+
+
+def test_all_queries_of_a_file_share_the_tables_of_their_sets() -> None:
+    with interpreted():
+        module = celc.compile(_PLAIN, order_by="ts")
+    events = {"id": [1, 2, 1], "v": [1, 2, 3], "ts": [0, 1, 2]}
+    rules, others = {"id": [2, 1]}, {"v": [3, 3]}
+    given = {"first": {"rule": rules}, "again": {"rule": rules}, "third": {"other": others}}
+    found = module.match_all_table(events, rule=rules, other=others)
+    for name, query in module.queries.items():
+        assert found[name].equals(query.match_table(events, **given.get(name, {})))
+        assert len(found[name])
+    with pytest.raises(TypeError, match="'third' is FOR EACH other"):
+        module.match_all_table(events, rule=rules)
+    with pytest.raises(TypeError, match="FOR EACH rules: their parameter sets are 'rule', 'other'"):
+        module.match_all_table(events, rule=rules, other=others, rules=rules)
 
 
 def test_one_case_with_machine_code() -> None:

@@ -14,7 +14,7 @@ from celc_runtime.chain.columns import as_run, levels_of
 from celc_runtime.chain.rows import declared_rows, event_table
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.plan.strategy import Checked
-from celc_runtime.run.matching import matches_of_table
+from celc_runtime.rules.any_query import matches_of_table
 from celc_runtime.run.walk.by_definition import DefinitionWalk
 from engines import interpreted
 from places import CASES

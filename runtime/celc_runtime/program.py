@@ -8,7 +8,7 @@ Long: each option of a call, with its check.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
@@ -37,6 +37,32 @@ from celc_runtime.values.warned import warn
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of the table that is given for a parameter set, each once, numbered from 0 as they
+    stand in it."""
+
+    count: int
+    columns: Mapping[str, pa.Array]  # the attributes of the set, in the declared types
+    kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
+    """What is made of the rows once, for example the index."""
+
+    def take(self, numbers: np.ndarray) -> Rows:
+        """The rows with these numbers (int64), in this order."""
+        chosen = pa.array(numbers)
+        return Rows(len(numbers), {name: one.take(chosen) for name, one in self.columns.items()})
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """The rows in a form that can be sent to other processes."""
+        return pa.RecordBatch.from_arrays(list(self.columns.values()), list(self.columns))
+
+    @classmethod
+    def of_batch(cls, batch: pa.RecordBatch) -> Rows:
+        """The rows of `batch`."""
+        return cls(len(batch), dict(zip(batch.schema.names, batch.columns, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
 class Program:
     """One query, ready to be run."""
 
@@ -50,6 +76,7 @@ class Program:
     reads: tuple[Program, ...] = ()  # the queries whose rows are its events, without its options
     joins: Joins = NO_JOINS  # the query as joins of Spark, or why it cannot be
     positions: bool | None = None  # whether the answer shows positions; None: not said (`on_spark`)
+    rows: Rows | None = None  # those of its parameter set; None: no table is given yet, or no set
 
     @property
     def name(self) -> str:
@@ -250,7 +277,11 @@ class ShippedQuery:
         self._program = program
 
     def __reduce__(self) -> Any:
-        plan = self._program.plan
+        plan, rows = self._program.plan, self._program.rows
+        if plan.source.parameters is not None and rows is not None:
+            bare = ShippedQuery(replace(self._program, rows=None))
+            tables = {plan.source.parameters.name: rows.batch}
+            return methodcaller("with_parameters", **tables), (bare,)
         options = {
             "order_by": plan.source.order_by,
             "tiebreak": plan.source.tiebreak,
@@ -281,15 +312,12 @@ class ShippedFunction:
     def __repr__(self) -> str:
         return f"<{self._name} of query {self._program.name!r}>"
 
-    def __call__(self, *arguments, **others):  # type: ignore[no-untyped-def]
+    def __call__(self, *arguments, **tables):  # type: ignore[no-untyped-def]
         # No argument has a name: Spark counts named arguments, `self` included, and would pass the
         # key of a group as a second one. No annotations: with one, Spark asks for the types of all
-        # arguments of a function, and warns because this is an object.
-        for name in others:
-            raise TypeError(
-                f"query {self._program.name!r}: {self._name} takes no argument {name!r}"
-            )
-        return self._function(self._program, *arguments)
+        # arguments of a function, and warns because this is an object. Tables of parameters are
+        # given by name; a function that reads events takes them.
+        return self._function(self._program, *arguments, **tables)
 
     def __reduce__(self) -> Any:
         module = self._function.__module__.partition(".")[2]

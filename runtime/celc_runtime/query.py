@@ -9,14 +9,13 @@ are half of the runtime.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.chain.columns import source_of
-from celc_runtime.chain.refusals import check_without_tables
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
@@ -24,15 +23,16 @@ from celc_runtime.plan.schemas import input_schema
 from celc_runtime.program import Program, ShippedFunction, warn_of_growth
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
-from celc_runtime.run.matching import (
+from celc_runtime.rules.any_query import (
     compact_of_events,
     compact_of_table,
     matches_of_events,
     matches_of_frame,
     matches_of_table,
+    new_run,
 )
-from celc_runtime.run.run import Run
-from celc_runtime.run.run_of import run_of
+from celc_runtime.rules.inner import rows_needed
+from celc_runtime.run.feeding import ReadsRanges
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.values.warned import warn
 
@@ -103,10 +103,24 @@ class CompiledQuery:
     OUTPUT_SCHEMA = output_schema
     OUTPUT_DDL = output_ddl
 
-    def run(self, *, ties_are_errors: bool = False) -> Run:
-        """A fresh run, to be fed batch by batch."""
-        self._enter(Route.RUN)
-        return run_of(self.program, RunOptions(ties_are_errors=ties_are_errors))
+    def with_parameters(self, /, **parameters: Any) -> CompiledQuery:
+        """The same query with the table of its parameter set, so that no call need be given it.
+
+        parameters: of a query FOR EACH the table, by the name of the set: in any form that events
+        can have, or a DataFrame of Spark, which is collected now. Of equal rows one counts. All
+        ways to run the query take the table as well, by the same name. Raises TypeError for a table
+        of another name and for what is no table, EventError where it does not fit its declaration.
+        """
+        return CompiledQuery(_with_tables(self.program, parameters))
+
+    def run(self, *, ties_are_errors: bool = False, **parameters: Any) -> ReadsRanges:
+        """A fresh run, to be fed batch by batch.
+
+        parameters: of a query FOR EACH its table, as `with_parameters` takes it. Such a run yields
+        matches row by row.
+        """
+        program = self._entered(Route.RUN, parameters)
+        return new_run(program, RunOptions(ties_are_errors=ties_are_errors))
 
     @property
     def match_arrow(self) -> ShippedFunction:
@@ -115,7 +129,10 @@ class CompiledQuery:
         A function from an iterable of record batches, or events in any other form that
         `match_table` takes, to an iterator of record batches. The events come in the order of the
         stream, with PARTITION BY one partition after another (CONSUME BY ANY: in one common order).
-        For `mapInArrow` on partitioned and sorted data.
+        For `mapInArrow` on partitioned and sorted data. Of a query FOR EACH the function takes the
+        table by the name of its set too: `query.match_arrow(batches, rule=rows)`, or
+        `query.with_parameters(rule=rows).match_arrow` for `mapInArrow`. Its matches come when a
+        partition is over.
         """
         from celc_runtime.chain.tables import chain_of_events
 
@@ -132,7 +149,7 @@ class CompiledQuery:
         several, in any order. pandas cannot tell NULL from NaN in a column of numbers, so NaN
         counts as NULL here, and Spark hands over times without their zone, so literals in
         conditions are read in the session's time zone; `match` and `match_arrow` have neither
-        limit.
+        limit. The table of a query FOR EACH is given as to `match_arrow`.
         """
         self._enter(Route.PANDAS)
         return ShippedFunction(self.program, "match_pandas", matches_of_frame)
@@ -141,6 +158,17 @@ class CompiledQuery:
         """Refuse what the route cannot run, and tell the caller of a method what may take long."""
         check(self.program, route)
         warn_of_growth([self.program])
+
+    def _entered(self, route: Route, tables: Mapping[str, Any]) -> Program:
+        """The program with the tables of a call to a route.
+
+        Raises TypeError for tables that the query does not take, and where one is lacking.
+        """
+        program = _with_tables(self.program, tables)
+        if program.plan.source.parameters is not None:
+            rows_needed(program)
+        self._enter(route)
+        return program
 
     def match_table(
         self, events: Any, *, max_matches: int | None = None, **parameters: Any
@@ -161,19 +189,14 @@ class CompiledQuery:
         Raises TypeError for what is no table, EventError where it does not fit the query, and
         ValueError for a number of matches that cannot be.
         """
-        self._enter(Route.TABLE)
+        program = self._entered(Route.TABLE, parameters)
         first = FirstMatches(max_matches)
         if self.plan.source.reads:
             from celc_runtime.chain.tables import chain_of_table
 
-            check_without_tables(self.program, parameters)
-            found = chain_of_table(self.program, events, first)
-        elif self.plan.source.parameters is not None or parameters:
-            from celc_runtime.rules.tables import matches_for_each
-
-            found = matches_for_each(self.program, events, parameters, first)
+            found = chain_of_table(program, events, first)
         else:
-            found = matches_of_table(self.program, events, first)
+            found = matches_of_table(program, events, first)
         if first.are_all:
             warn(
                 f"query {self.name!r} was stopped after {max_matches:,} "
@@ -196,27 +219,23 @@ class CompiledQuery:
         gives a DataFrame, by the plan of `match`. ranges, presorted: as for `match`, for Spark
         alone. A row has the partition attributes, the end, and the matches as `events` and `nodes`;
         its size is bounded by the events of the window and the query, however many matches there
-        are. `celc_runtime.expand` gives the rows of `match_table` back.
+        are. `celc_runtime.expand` gives the rows of `match_table` back. parameters: of a query FOR
+        EACH its table, as for `match_table`; each row of the table has graphs of its own.
 
         Raises EventError where no graph says which matches there are (conditions across events,
         SELECT FIRST and LONGEST, absences at the end, simultaneous events, aggregates of the
-        query's file), where the query reads others, and FOR EACH row of a table, which `parameters`
-        would give; and as `match_table` and `match` do.
+        query's file), and where the query reads others; and as `match_table` and `match` do.
         """
         from celc_runtime.spark.answers.compact import is_spark_frame
 
-        self._enter(Route.COMPACT)
-        if parameters:
-            from celc_runtime.rules.rows import given_rows
-
-            given_rows(self.program, parameters)
+        program = self._entered(Route.COMPACT, parameters)
         if is_spark_frame(events):
             from celc_runtime.spark.match import spark_compact
 
-            return spark_compact(self.program.on_spark, events, ranges, presorted=presorted)
+            return spark_compact(program.on_spark, events, ranges, presorted=presorted)
         if ranges is not None or presorted:
             raise ValueError("ranges and presorted are for a DataFrame of Spark: leave them out")
-        return compact_of_table(self.program, events)
+        return compact_of_table(program, events)
 
     def expand(self, compact: Any, limit: int | None = None) -> Any:
         """`celc_runtime.expand`, also where a standalone module brings the runtime."""
@@ -266,24 +285,20 @@ class CompiledQuery:
         """
         from celc_runtime.chain.on_spark import chain_matches
         from celc_runtime.spark.answers.compact import check_frame
-        from celc_runtime.spark.input.parameters import given_rules
         from celc_runtime.spark.match import spark_matches
         from celc_runtime.spark.progress import watched
 
         check_frame(events, "match")
-        if plan != "joins":
-            self._enter(Route.SPARK)
-        program = self.program.on_spark
+        if plan == "joins":
+            program = _with_tables(self.program, parameters).on_spark
+        else:
+            program = self._entered(Route.SPARK, parameters).on_spark
         if program.plan.source.reads and plan != "joins":
-            check_without_tables(program, parameters)
             return chain_matches(program, events, ranges, presorted=presorted, progress=progress)
-        rules = given_rules(program, parameters)
         if progress is False:
-            return spark_matches(
-                program, events, ranges, presorted=presorted, rules=rules, how=plan
-            )
+            return spark_matches(program, events, ranges, presorted=presorted, how=plan)
         stream = sys.stderr if progress is True else progress
-        return watched(program, events, stream, ranges, presorted=presorted, rules=rules, how=plan)
+        return watched(program, events, stream, ranges, presorted=presorted, how=plan)
 
     def explain_plan(
         self,
@@ -304,27 +319,24 @@ class CompiledQuery:
         from celc_runtime.chain.on_spark import chain_plan
         from celc_runtime.spark.answers.compact import check_frame
         from celc_runtime.spark.in_numbers import in_numbers
-        from celc_runtime.spark.input.parameters import given_rules
         from celc_runtime.spark.input.probe import jobs_told
         from celc_runtime.spark.match import spark_plan
         from celc_runtime.stream.explain import explain_stream
 
         check_frame(events, "explain_plan")
-        program = self.program.on_spark
+        program = _with_tables(self.program, parameters).on_spark
+        if program.plan.source.parameters is not None and plan != "joins":
+            rows_needed(program)
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
-            return explain_stream(program, events, given_rules(program, parameters))
+            return explain_stream(program, events)
         found: ChainPlan | SparkPlan
         with jobs_told() as jobs:
             if program.plan.source.reads and plan != "joins":
-                check_without_tables(program, parameters)
                 found = chain_plan(program, events, ranges, presorted=presorted)
             else:
-                rules = given_rules(program, parameters)
-                found = spark_plan(
-                    program, events, ranges, presorted=presorted, rules=rules, how=plan
-                )
+                found = spark_plan(program, events, ranges, presorted=presorted, how=plan)
         return f"{found.text}\n{in_numbers(found.rows(), found.matches, jobs)}"
 
     def match_stream(
@@ -369,7 +381,6 @@ class CompiledQuery:
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
         from celc_runtime.spark.answers.compact import check_frame
-        from celc_runtime.spark.input.parameters import given_rules
         from celc_runtime.stream.match import stream_matches
 
         check_frame(events, "match_stream")
@@ -385,10 +396,9 @@ class CompiledQuery:
                     f"with_options(order_by={event_time!r}) first, or leave out event_time"
                 )
             query = query.with_options(order_by=event_time)
-        rules = given_rules(query.program, parameters)
-        query._enter(Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
+        route = Route.UNBOUNDED if allow_unbounded_state else Route.STREAM
         return stream_matches(
-            query.program.on_spark,
+            query._entered(route, parameters).on_spark,
             events,
             watermark=watermark,
             late=late,
@@ -398,10 +408,16 @@ class CompiledQuery:
             key_ttl=key_ttl,
             buckets=buckets,
             checkpoint=checkpoint,
-            rules=rules,
         )
 
-    def register(self, spark: SparkSession, name: str | None = None, *, sorts: bool = False) -> Any:
+    def register(
+        self,
+        spark: SparkSession,
+        name: str | None = None,
+        *,
+        sorts: bool = False,
+        **parameters: Any,
+    ) -> Any:
         """Makes the query a table function of a Spark session, called like the query or `name`.
 
         `SELECT * FROM name(TABLE(events) PARTITION BY (key) ORDER BY (ts))`; a query without
@@ -412,14 +428,17 @@ class CompiledQuery:
         `SELECT * FROM name(TABLE(SELECT * FROM events DISTRIBUTE BY key))`. A task then needs
         memory or a temporary file for all its rows.
 
+        parameters: of a query FOR EACH its table, as `match` takes it; the function brings its rows
+        along.
+
         Raises EventError where the query has no order column; ValueError for a name that SQL
         cannot call or that a function of Spark has, and where a query's rows cannot be sorted by
         tasks.
         """
         from celc_runtime.spark.sql import registered
 
-        self._enter(Route.SQL)
-        return registered(self.program.on_spark, spark, name, sorts=sorts)
+        program = self._entered(Route.SQL, parameters).on_spark
+        return registered(program, spark, name, sorts=sorts)
 
     def with_options(
         self,
@@ -471,6 +490,23 @@ class CompiledQuery:
         return self.program.shipped.__reduce__()
 
 
+def _with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
+    """A program with tables of parameters, those of Spark collected."""
+    if not tables:
+        return program
+    from celc_runtime.rules.rows import with_tables
+
+    return with_tables(program, {name: _collected(program, name, tables[name]) for name in tables})
+
+
+def _collected(program: Program, name: str, table: Any) -> Any:
+    if not type(table).__module__.startswith("pyspark.sql"):
+        return table
+    from celc_runtime.spark.input.parameters import collected
+
+    return collected(program, name, table)
+
+
 _NAMES_OF_ALL = ("match_all", "match_all_table", "rows")
 
 _MODULE_NAMES = (
@@ -490,6 +526,7 @@ _MODULE_NAMES = (
     "match_table",
     "register",
     "with_options",
+    "with_parameters",
 )
 
 

@@ -142,8 +142,8 @@ def test_an_import_of_a_module_imports_no_route_but_that_of_tables(tmp_path: Pat
     query = (ROOT / "examples" / "weather.cel").read_text("utf-8")
     (tmp_path / "weather_udf.py").write_text(celc.compile(query, name="weather.cel").source)
     _, modules = _modules(f"sys.path.insert(0, {str(tmp_path)!r})\nimport weather_udf")
-    assert "celc_runtime.run.matching" in modules
-    assert not _of_rooms(modules, *_ON_SPARK, "chain.run", "rules", "spark")
+    assert "celc_runtime.rules.any_query" in modules
+    assert not _of_rooms(modules, *_ON_SPARK, "chain.run", "rules.run", "rules.rows", "spark")
 
 
 def test_a_compilation_imports_nothing_that_reads_events(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from .routes import (
     by_stream,
     by_table,
     can_be_a_frame,
+    given_rules,
     in_one_spelling,
     stream_query,
     table_for,
@@ -347,7 +348,7 @@ def _answers(
         ("match_arrow", lambda: by_batches(query, case.events, case.rules, rng)),
     ]
     if rng.random() < 0.1 and can_be_a_frame(query, case.events):
-        routes.append(("match_pandas", lambda: by_frame(query, case.events)))
+        routes.append(("match_pandas", lambda: by_frame(query, case.events, case.rules)))
     if rng.random() < 0.2 and case.one.draft.order_by and not case.one.draft.uncertain:
         changed = query.with_options(at_end=case.one.draft.at_end)
         routes.append(("with_options", lambda: by_table(changed, case.events, case.rules)))
@@ -409,7 +410,8 @@ def _compare_compact(
         tally.routes[f"no match_compact: {reason.code}"] += 1
         return
     try:
-        told = answers_differ(query, case.events, rng)
+        bound = query.with_parameters(**given_rules(query, case.rules))
+        told = answers_differ(bound, case.events, rng)
     except RunWorkLimitError:
         return
     except Exception as problem:
@@ -494,10 +496,11 @@ def _compare_together(case: _Case, matchers: dict[str, Matcher], tally: Tally) -
                     table = table.append_column(name, other.column(name))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            together = matcher.match_all_table(table)
+            given = given_rules(next(iter(matcher.queries.values())), case.rules)
+            together = matcher.match_all_table(table, **given)
             for name, query in matcher.queries.items():
                 tally.routes["match_all"] += 1
-                alone = query.match_table(table).to_pylist()
+                alone = query.match_table(table, **given_rules(query, case.rules)).to_pylist()
                 told = same_rows(together[name].to_pylist(), alone)
                 if told:
                     raise case.differs(f"match_all, {name}", told)

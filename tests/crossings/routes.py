@@ -14,10 +14,10 @@ from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
+from celc_runtime.program import Rows
 from celc_runtime.routes.rules import Reason, Route
 from celc_runtime.routes.why_not import why_not
-from celc_runtime.rules.rows import Rows, rows_of
-from celc_runtime.rules.run import ForEachRun
+from celc_runtime.rules.rows import rows_of
 from celc_runtime.run.feeding import read_all
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
@@ -44,10 +44,14 @@ def table_for(query: CompiledQuery, events: Events) -> pa.Table:
     return table.append_column(TIEBREAK, rows)
 
 
+def given_rules(query: CompiledQuery, rules: Sequence[Row]) -> dict[str, pa.Table]:
+    """The table of a query FOR EACH, as calls take it."""
+    return {} if query.plan.source.parameters is None else {"rule": rows_table(query, rules)}
+
+
 def by_table(query: CompiledQuery, events: Events, rules: Sequence[Row]) -> list[Row]:
     """`match_table`."""
-    given = {} if query.plan.source.parameters is None else {"rule": rows_table(query, rules)}
-    found = query.match_table(table_for(query, events), **given)
+    found = query.match_table(table_for(query, events), **given_rules(query, rules))
     assert found.schema.equals(query.output_schema)
     rows: list[Row] = found.to_pylist()
     return rows
@@ -65,15 +69,14 @@ def by_batches(
             table = table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
     elif plan.source.partition_by and not plan.interleaves:
         table = table_of(plan, in_parts(plan, events))
-    if plan.source.parameters is None:
-        found = query.match_arrow(_batches(table, rng))
-        return [row for batch in found for row in batch.to_pylist()]
-    rows = rows_of(query.name, plan.source.parameters, rows_table(query, rules))
-    run, batches = ForEachRun(query.program, rows=rows), _batches(table, rng)
-    made = (
-        part for one in batches for part in entered(query.program, pa.Table.from_batches([one]))
-    )
-    found = read_all(run, made)
+    given, batches = given_rules(query, rules), _batches(table, rng)
+    if plan.source.reads or rng.random() < 0.5:
+        found = query.match_arrow(batches, **given)
+    else:
+        made = (
+            part for one in batches for part in entered(query.program, pa.Table.from_batches([one]))
+        )
+        found = read_all(query.run(**given), made)
     return [row for batch in found for row in batch.to_pylist()]
 
 
@@ -96,7 +99,7 @@ def _clock(query: CompiledQuery, events: Events) -> Any:
     return max((event[order] for event in events if event["type"] in TYPES), default=None)
 
 
-def by_frame(query: CompiledQuery, events: Events) -> list[Row]:
+def by_frame(query: CompiledQuery, events: Events, rules: Sequence[Row]) -> list[Row]:
     """`match_pandas` of a frame, times without a zone, as Spark hands it over."""
     if query.plan.asks_for_clock:
         query = query.with_options(clock=_clock(query, events))
@@ -105,7 +108,9 @@ def by_frame(query: CompiledQuery, events: Events) -> list[Row]:
         if pa.types.is_timestamp(field.type):
             naive = table.column(number).cast(pa.timestamp("us"))
             table = table.set_column(number, field.name, naive)
-    found = query.match_pandas(table.to_pandas(integer_object_nulls=True))
+    found = query.match_pandas(
+        table.to_pandas(integer_object_nulls=True), **given_rules(query, rules)
+    )
     rows: list[Row] = pa.Table.from_pandas(
         found, schema=query.output_schema, preserve_index=False
     ).to_pylist()

@@ -112,7 +112,7 @@ def _form_problem(compact: pa.Table, one: CompiledQuery) -> str:
     for row in compact.to_pylist():
         events, nodes = row["events"], row["nodes"]
         if one.plan.answer.positions:
-            ends[tuple(row[name] for name in (*one.plan.source.partition_by, "end_pos"))] += 1
+            ends[tuple(repr(row[name]) for name in _told_apart(one))] += 1
             positions = [event["pos"] for event in events]
             if positions != sorted(set(positions)) or positions[-1] != row["end_pos"]:
                 return f"events {positions} of a match that ends at {row['end_pos']}"
@@ -126,6 +126,18 @@ def _form_problem(compact: pa.Table, one: CompiledQuery) -> str:
             if max(node["child"], node["next"]) >= number:
                 return f"node {number} refers to one behind it: {node}"
     return f"two rows of one end: {ends}" if max(ends.values(), default=1) > 1 else ""
+
+
+def _told_apart(one: CompiledQuery) -> list[str]:
+    """The columns in which two compact answers differ; without the whole row of a parameter set
+    the events of both are among them."""
+    source = one.plan.source
+    names = [*source.partition_by, "end_pos"]
+    if source.parameters is not None:
+        names.append(source.parameters.name)
+        if len(source.parameters.shown) < len(source.parameters.attributes):
+            names += ["events", "nodes"]
+    return names
 
 
 def _difference(found: pa.Table, wanted: pa.Table) -> str:

@@ -27,8 +27,6 @@ from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.errors import WorkLimitError as RunWorkLimitError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.rules import run as rules_run
-from celc_runtime.rules.rows import rows_of
-from celc_runtime.rules.run import ForEachRun
 from celc_runtime.run.feeding import read_all
 from engines import (
     answer_of,
@@ -51,6 +49,7 @@ from reference import (
 from strategies import EVERYTHING, LOOKING_BACK, OF_TIMES, SHORTER, Feature
 from test_random import TOO_LARGE, Tally, cramped
 from test_random_across import Drawn, Events, Language, drawn, stream_for
+from test_random_compact import answers_differ
 from test_random_instants import SELECTORS, order_free_query, simultaneous_stream
 from test_random_totals import WORK_LIMIT, asked_of, matcher_of, union_rows
 
@@ -291,27 +290,32 @@ def _small(rng: random.Random) -> Iterator[None]:
 def answered(
     one: CompiledQuery, events: Events, rules: pa.Table, rng: random.Random
 ) -> dict[str, Any]:
-    """The rows by a table, and by a run that is fed batch by batch; or the error."""
+    """The rows by a table, by a run that is fed batch by batch, and by `match_arrow`; or the error.
+    Compact answers are compared with those of the table."""
     plan, table = one.plan, table_of(one.plan, events)
-    parameters = plan.source.parameters
-    assert parameters is not None
 
     def by_batches() -> list[dict[str, Any]]:
-        run = ForEachRun(one.program, rows=rows_of(one.name, parameters, rules))
-        one_part = not plan.source.partition_by or plan.interleaves
-        ordered = table if one_part else table_of(plan, in_parts(plan, events))
-        found = read_all(run, batches_of(ordered, rng))
+        found = read_all(one.run(rule=rules), batches_of(ordered, rng))
         return [row for batch in found for row in batch.to_pylist()]
 
+    def by_arrow() -> list[dict[str, Any]]:
+        found = one.match_arrow(batches_of(ordered, rng), rule=rules)
+        return [row for batch in found for row in batch.to_pylist()]
+
+    one_part = not plan.source.partition_by or plan.interleaves
+    ordered = table if one_part else table_of(plan, in_parts(plan, events))
     answers: dict[str, Any] = {}
     for route, run in (
         ("match_table", lambda: one.match_table(table, rule=rules).to_pylist()),
-        ("batches", by_batches),
+        ("run", by_batches),
+        ("match_arrow", by_arrow),
     ):
         try:
             answers[route] = run()
         except TotalError as error:
             answers[route] = error
+    told_of_graphs = answers_differ(one.with_parameters(rule=rules), events, rng)
+    assert not told_of_graphs, told_of_graphs
     return answers
 
 
@@ -386,7 +390,7 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
                     raise AssertionError(f"{where}: {problem!r}\n{shown}") from problem
                 for route, found in answers.items():
                     differs = told(one, found, wanted, rules, events)
-                    if route == "match_table":
+                    if route in ("match_table", "match_arrow"):
                         differs = differs or out_of_order(one, found, rules)
                     assert not differs, f"{where}, {route}: {differs}\n{shown}"
     if text in tally.texts:

@@ -22,7 +22,8 @@ import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.plan.schemas import input_schema
-from celc_runtime.rules.rows import Rows, rows_of
+from celc_runtime.program import Rows
+from celc_runtime.rules.rows import rows_of
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from celc_runtime.stream.stored import sections

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
-from celc_runtime.rules.rows import Rows
+from celc_runtime.program import Rows
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.packing import packed

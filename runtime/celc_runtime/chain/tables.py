@@ -13,8 +13,8 @@ from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
+from celc_runtime.rules.any_query import matches_of_table
 from celc_runtime.run.feeding import read_all
-from celc_runtime.run.matching import matches_of_table
 
 
 def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:

@@ -14,6 +14,7 @@ from celc_runtime.program import Program, warn_of_growth
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
 from celc_runtime.spark.answers.compact import check_frame
+from celc_runtime.spark.input.parameters import with_their_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,30 +26,30 @@ class AllQueries:
     def __init__(self, programs: Mapping[str, Program]) -> None:
         self._programs = dict(programs)
 
-    def match_all(self, events: DataFrame) -> DataFrame:
+    def match_all(self, events: DataFrame, **parameters: Any) -> DataFrame:
         """The answers of all queries to a Spark DataFrame, with one scan and one shuffle.
 
         Each row answers one query. `query` has its name, and the column with this name has the row
         as a struct; the columns of the other queries are NULL. `rows` returns the answer of one
-        query as its `match` does. One task reads all queries without PARTITION BY.
+        query as its `match` does. One task reads all queries without PARTITION BY. parameters: the
+        tables of the queries FOR EACH, each by the name of its set and as `match` takes it; queries
+        with one set share its table.
 
         Raises EventError if a query names no order column, the DataFrame does not fit the queries,
-        their names cannot be columns of one table, or one of them needs a table of parameters.
+        or their names cannot be columns of one table; TypeError where a set has no table or a table
+        no set.
         """
         check_frame(events, "match_all", "match_all_table")
-        self._check(Route.ALL)
-        warn_of_growth(self._programs.values())
-        on_spark = {name: program.on_spark for name, program in self._programs.items()}
+        programs = self._entered(Route.ALL, parameters)
+        on_spark = {name: program.on_spark for name, program in programs.items()}
         return matches_of_all_on_spark(on_spark, events)
 
-    def match_all_table(self, events: Any) -> dict[str, pa.Table]:
+    def match_all_table(self, events: Any, **parameters: Any) -> dict[str, pa.Table]:
         """The answers of all queries to a table, by name, on this machine and without Spark.
 
-        events: as for `match_table`. Raises the same errors.
+        events, parameters: as for `match_table`. Raises the same errors.
         """
-        self._check(Route.ALL_TABLE)
-        warn_of_growth(self._programs.values())
-        return matches_of_all(self._programs, events)
+        return matches_of_all(self._entered(Route.ALL_TABLE, parameters), events)
 
     def rows(self, answers: Any, name: str) -> Any:
         """One query's part of the answers of `match_all` or `match_all_table`.
@@ -57,6 +58,9 @@ class AllQueries:
         """
         return rows_of(answers, name, self._programs)
 
-    def _check(self, route: Route) -> None:
+    def _entered(self, route: Route, tables: Mapping[str, Any]) -> dict[str, Program]:
+        """The programs with the tables of a call, if the route can run them all."""
         for program in self._programs.values():
             check(program, route)
+        warn_of_growth(self._programs.values())
+        return with_their_tables(self._programs, tables)

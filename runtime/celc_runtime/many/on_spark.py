@@ -10,6 +10,7 @@ as often.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import groupby
 from operator import itemgetter
@@ -26,12 +27,13 @@ from celc_runtime.many.groups import ReadingGroup, reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
-from celc_runtime.program import Program, ShippedFunction
+from celc_runtime.program import Program, Rows, ShippedFunction
 from celc_runtime.routes.rules import Route
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.facts import with_clock
 from celc_runtime.spark.input.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.input.key_columns import with_key_columns
+from celc_runtime.spark.input.parameters import planned
 from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.match import check_events
 from celc_runtime.spark.worker.tasks import stretches_of
@@ -86,7 +88,10 @@ def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) 
     names = tuple(tuple(group.programs) for group in groups)
     first = next(iter(programs.values()))
     route = ShippedFunction(first, "match_all", _answers_of_task)
-    reader = partial(route, names, tuple(clocks.items()), number)
+    tables = tuple(
+        (name, program.rows.batch) for name, program in programs.items() if program.rows is not None
+    )
+    reader = partial(route, names, tuple(clocks.items()), tables, number)
     return mapped(ordered, reader, ddl_of(programs))
 
 
@@ -94,7 +99,7 @@ def _can_matter(group: ReadingGroup, rows: DataFrame) -> Column:
     """A condition on the rows that can matter to a query of the group."""
     from pyspark.sql import functions
 
-    plans = [program.plan for program in group.programs.values()]
+    plans = [planned(program) for program in group.programs.values()]
     if any(map(why_not_filtered, plans)):
         return functions.lit(True)
     return reduce(lambda one, other: one | other, [can_matter(p, rows.schema) for p in plans])
@@ -155,18 +160,22 @@ def _answers_of_task(
     program: Program,
     names: tuple[tuple[str, ...], ...],
     clocks: tuple[tuple[str, Any], ...],
+    tables: tuple[tuple[str, pa.RecordBatch], ...],
     number: str,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The rows of `match_all` that one task finds.
 
-    names: of queries, by group. clocks: by query. number: the column of the groups' numbers.
+    names: of queries, by group. clocks: by query. tables: those of queries FOR EACH, by query.
+    number: the column of the groups' numbers.
     """
     queries = program.module["QUERIES"]
     programs = {
         name: query.program.on_spark.with_options(clock=dict(clocks).get(name))
         for name, query in queries.items()
     }
+    for name, batch in tables:
+        programs[name] = replace(programs[name], rows=Rows.of_batch(batch))
     wide = WideRows(programs)
     groups: list[ManyRuns | None] = [None] * len(names)
 

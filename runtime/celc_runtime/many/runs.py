@@ -13,8 +13,8 @@ from celc_runtime.many.groups import ReadingGroup
 from celc_runtime.many.relevant_rows import RelevantRows
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
-from celc_runtime.run.run import Run
-from celc_runtime.run.run_of import run_of
+from celc_runtime.rules.any_query import ordered_run
+from celc_runtime.run.feeding import ReadsRanges
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.values.warned import warn
@@ -44,7 +44,7 @@ class ManyRuns:
         )
         self._programs = dict(group.programs)
         self._clocks = clocks or {}
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, ReadsRanges] = {}
         self._next_position = 0
 
     def push(
@@ -95,14 +95,14 @@ class ManyRuns:
                 EventWarning,
             )
 
-    def _run(self, name: str) -> Run:
+    def _run(self, name: str) -> ReadsRanges:
         """The run of a query, which is made for its first rows.
 
         Its memory takes a quarter of a millisecond, and many queries may have no rows.
         """
         if name not in self._runs:
             options = replace(self._options, clock=self._clocks.get(name))
-            self._runs[name] = run_of(self._programs[name], options)
+            self._runs[name] = ordered_run(self._programs[name], options)
             self._runs[name].undeclared.counts = False  # `finish` warns once for all
         return self._runs[name]
 
@@ -132,9 +132,13 @@ def with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def can_do_without_rows(plan: Plan) -> bool:
-    """Whether a run needs only the relevant rows, if it gets their positions."""
+    """Whether a run needs only the relevant rows, if it gets their positions.
+
+    FOR EACH an index finds the rows of a table that an event concerns, so it is given all events.
+    """
     return (
         plan.source.relevant is not None
+        and plan.source.parameters is None
         and not plan.choice.deadlines
         and not why_not_numbered(plan)
     )

@@ -42,7 +42,9 @@ def answers_of_all(
         clocks = {
             name: latest_time(program, batches)
             for name, program in group.programs.items()
-            if program.plan.choice.clock is None and compares_late(program)
+            if program.plan.choice.clock is None
+            and program.plan.source.parameters is None
+            and compares_late(program)
         }
         runs = ManyRuns(group, RunOptions(numbered=numbered), clocks)
         yield from read_all(runs, batches)

@@ -33,13 +33,14 @@ from celc_runtime.plan.expressions import (
     OneOf,
     OwnAggregate,
     OwnCall,
+    ParameterValue,
     Some,
     nodes_in,
 )
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan, quoted
-from celc_runtime.plan.schemas import event_schema, output_schema
+from celc_runtime.plan.schemas import arrow_type, event_schema, output_schema
 from celc_runtime.values.types import ddl_of
 
 _VERSION = 1
@@ -47,7 +48,7 @@ _CLASSES = {
     one.__name__: one
     for one in (
         *(Absolute, Aggregate, Arithmetic, Call, Cast, Chosen, Computed, Conditional, Constant),
-        DecimalArithmetic,
+        *(DecimalArithmetic, ParameterValue),
         *(Negation, Compared, OneOf, IsNull, Matches, Every, Some),
     )
 }
@@ -68,16 +69,29 @@ class ShownLabel:
 class CompactForm:
     """The meaning of compact answers."""
 
-    columns: tuple[str, ...]  # names: the keys, `end_pos`, `end_time` (if shown), events, nodes
+    columns: tuple[str, ...]
+    """Names: the keys, the parameter set of FOR EACH, `end_pos`, `end_time` (if shown), events,
+    nodes."""
     event: pa.Schema  # the fields of an event
     output: pa.Schema  # the columns of a match
     ddl: tuple[tuple[str, str], ...]  # the same in Spark SQL
-    keys: int  # the number of partition columns among them
+    keys: int  # the number of columns before the place of a match: partition, parameter set
     positions: bool  # whether the answer shows positions; `pos` is then the first field of an event
     time: int  # the first order column among the fields of an event, −1: there is none
     labels: tuple[str, ...]  # the names of all labels
     items: tuple[ShownLabel | Computed, ...]  # the columns of SELECT
     marks: tuple[tuple[bool, tuple[int, ...]], ...]  # for each: does it begin a match? its labels
+    row: pa.Schema | None = None
+    """The attributes of the parameter set in the last of the keys, which can be more than a match
+    shows; None: the query is not FOR EACH."""
+    read: tuple[tuple[str, str], ...] = ()
+    """(Column, attribute): the attributes under the names by which expressions read them."""
+
+    @property
+    def key_types(self) -> list[pa.DataType]:
+        """The types of the keys in a compact answer."""
+        types: list[pa.DataType] = list(self.output.types[: self.keys])
+        return types if self.row is None else [*types[:-1], pa.struct(list(self.row))]
 
     def to_text(self) -> str:
         return json.dumps(
@@ -100,6 +114,8 @@ class CompactForm:
                     for item in self.items
                 ],
                 "marks": [{"begins": begins, "labels": labels} for begins, labels in self.marks],
+                "row": None if self.row is None else _written_schema(self.row),
+                "read": self.read,
             }
         )
 
@@ -130,6 +146,8 @@ class CompactForm:
                 for item in said["items"]
             ),
             tuple((mark["begins"], tuple(mark["labels"])) for mark in said["marks"]),
+            None if said["row"] is None else _read_schema(said["row"]),
+            tuple((column, attribute) for column, attribute in said["read"]),
         )
         found._check()
         return found
@@ -152,6 +170,12 @@ class CompactForm:
         if self.time >= 0:
             of_time = self.output.types[self.keys + pairs - 2 : self.keys + pairs]
             _require("'time'", of_time == 2 * [self.event.types[self.time]])
+        if self.row is not None:
+            shown: Any = self.output.types[self.keys - 1] if self.keys else None
+            fields = list(shown) if pa.types.is_struct(shown) else [None]
+            _require("'row'", all(one in list(self.row) for one in fields))
+        attributes = [] if self.row is None else self.row.names
+        _require("'read'", all(attribute in attributes for _, attribute in self.read))
         known = range(len(self.labels))
         _require("'marks'", all(n in known for _, labels in self.marks for n in labels))
         for item, column in zip(self.items, self.output.types[self.keys + pairs :], strict=True):
@@ -162,6 +186,9 @@ class CompactForm:
         if isinstance(item, Computed):
             named = {one for one in nodes_in(item.value) if isinstance(one, Aggregate)}
             fields = {None, *self.event.names}
+            of_row = {n.column for n in nodes_in(item.value) if isinstance(n, ParameterValue)}
+            if of_row - {column for column, _ in self.read}:
+                return False
             return all(one.label in self.labels and one.attribute in fields for one in named)
         if item.label not in range(len(self.labels)) or not pa.types.is_list(type):
             return False
@@ -197,12 +224,14 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
         pa.schema(list(event)),
         output_schema(plan),
         tuple(plan.ddl_columns()),
-        len(plan.source.key_columns),
+        _keys(plan),
         plan.answer.positions,
         places[plan.source.order_by[0]] if plan.source.order_by else -1,
         plan.answer.label_names,
         tuple(items),
         tuple(marks),
+        None if plan.source.parameters is None else pa.schema(_row_fields(plan)),
+        _read_of_row(plan),
     )
 
 
@@ -254,7 +283,9 @@ def _read(said: Any) -> Any:
 def compact_schema(plan: Plan) -> pa.Schema:
     """The columns of a compact answer, without their meaning."""
     output = output_schema(plan)
-    header = [output.field(place) for place in range(len(plan.source.key_columns))]
+    header = [output.field(place) for place in range(_keys(plan))]
+    if plan.source.parameters is not None:
+        header[-1] = header[-1].with_type(pa.struct(_row_fields(plan)))
     header += [output.field(_place_of(output, plan, name)) for name in _ends(plan)]
     types = event_schema(plan)
     event = [pa.field("pos", pa.int64())] if plan.answer.positions else []
@@ -272,17 +303,43 @@ def compact_schema(plan: Plan) -> pa.Schema:
 def compact_ddl(plan: Plan) -> list[tuple[str, str]]:
     """The names of these columns, and their types as Spark SQL spells them."""
     output, known = output_schema(plan), plan.ddl_columns()
-    places = [*range(len(plan.source.key_columns))]
+    places = [*range(_keys(plan))]
     places += [_place_of(output, plan, name) for name in _ends(plan)]
     event = [("pos", "BIGINT")] if plan.answer.positions else []
     for name in plan.stored_attributes:
         type = plan.source.type_of(name)
         event.append((name, ddl_of(type)))
     node = [(field.name, "INT") for field in NODE]
-    return [known[place] for place in places] + [
+    header = [known[place] for place in places]
+    if plan.source.parameters is not None:
+        names = tuple(field.name for field in _row_fields(plan))
+        header[_keys(plan) - 1] = plan.source.parameters.name, plan.row_ddl(names)
+    return header + [
         (name, f"ARRAY<STRUCT<{', '.join(f'{quoted(n)}: {t}' for n, t in parts)}>>")
         for name, parts in zip(_names(plan), (event, node), strict=True)
     ]
+
+
+def _row_fields(plan: Plan) -> list[pa.Field]:
+    """The attributes of the parameter set that matches show, and those that expressions read."""
+    parameters = plan.source.parameters
+    if parameters is None:
+        return []
+    names = dict.fromkeys((*parameters.shown, *(name for _, name in _read_of_row(plan))))
+    return [pa.field(name, arrow_type(parameters.type_of(name))) for name in names]
+
+
+def _read_of_row(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The attributes of the parameter set that expressions read, by their columns."""
+    if plan.source.parameters is None:
+        return ()
+    nodes = (node for item in plan.answer.expressions for node in nodes_in(item.value))
+    columns = {node.column for node in nodes if isinstance(node, ParameterValue)}
+    return tuple(one for one in plan.source.parameters.columns if one[0] in columns)
+
+
+def _keys(plan: Plan) -> int:
+    return len(plan.source.key_columns) + (plan.source.parameters is not None)
 
 
 def _ends(plan: Plan) -> list[str]:
@@ -293,9 +350,11 @@ def _ends(plan: Plan) -> list[str]:
 def _place_of(output: pa.Schema, plan: Plan, name: str) -> int:
     """The index of a column after the keys; a key can have the same name."""
     names: list[str] = output.names
-    return names.index(name, len(plan.source.key_columns))
+    return names.index(name, _keys(plan))
 
 
 def _names(plan: Plan) -> tuple[str, str]:
     taken = [*plan.source.partition_by, "end_pos", "end_time"]
+    if plan.source.parameters is not None:
+        taken.append(plan.source.parameters.name)
     return unused_name("events", taken), unused_name("nodes", taken)

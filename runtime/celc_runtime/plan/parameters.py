@@ -93,11 +93,3 @@ class Parameters:
     def shown_attributes(self) -> tuple[Parameter, ...]:
         types = {one.name: one for one in self.attributes}
         return tuple(types[name] for name in self.shown)
-
-
-def routes_of_rows(name: str) -> str:
-    """The calls that take the table of a parameter set, as a text."""
-    return (
-        f"match_table(events, {name}=rows), or on Spark match(df, {name}=rows) or "
-        f"match_stream(df, {name}=rows)"
-    )

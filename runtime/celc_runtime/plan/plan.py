@@ -503,8 +503,8 @@ class Plan:
         """The names of the output's columns, and their types in Spark SQL."""
         columns = [] if self.answer.match_id is None else [(MATCH_ID, "BINARY")]
         columns += [(name, self._ddl_type(name)) for name in self.source.partition_by]
-        if self.source.parameters is not None:
-            columns.append((self.source.parameters.name, self._row_ddl(self.source.parameters)))
+        if (rows := self.source.parameters) is not None:
+            columns.append((rows.name, self.row_ddl(rows.shown)))
         if self.answer.totals is not None:
             places = self.place_columns(self.answer.totals)
             items = [(item.name, item.type) for item in self.answer.totals.items]
@@ -534,8 +534,10 @@ class Plan:
         fields = [(name, self._ddl_type(name)) for name in label.attributes]
         return [("pos", "BIGINT"), *fields] if self.answer.positions else fields
 
-    def _row_ddl(self, parameters: Parameters) -> str:
-        types = ((one.name, ddl_of(one.type)) for one in parameters.shown_attributes)
+    def row_ddl(self, names: tuple[str, ...]) -> str:
+        """The type of a column with these attributes of the parameter set, in Spark SQL."""
+        assert self.source.parameters is not None
+        types = ((name, ddl_of(self.source.parameters.type_of(name))) for name in names)
         return f"STRUCT<{', '.join(f'{quoted(name)}: {type}' for name, type in types)}>"
 
     def _ddl_type(self, attribute: str) -> str:

@@ -74,7 +74,6 @@ _ALL = (Route.ALL_TABLE, Route.ALL)
 _IN_TASKS = (Route.PANDAS, Route.SQL)
 """Routes that run some partitions and do not see the others."""
 
-_WITHOUT_TABLES = (Route.ARROW, Route.RUN, *_IN_TASKS)
 _ON_SPARK = (Route.SPARK, Route.ALL, Route.SQL, *_STREAMS)
 
 _GRAPHS = "use match_table or match_arrow"
@@ -124,14 +123,6 @@ RULES = (
         "run it alone, with {name}.match(df) or match_table",
     ),
     _refused(
-        _ALL,
-        has.FOR_EACH,
-        "for-each-together",
-        "it is FOR EACH {set}, and needs a table of its rows",
-        "run it alone, with {name}.match(df, {set}=…) or match_table, and the others as a module "
-        "of their own",
-    ),
-    _refused(
         (Route.PANDAS, Route.RUN),
         has.READS,
         "reader-in-one-run",
@@ -160,14 +151,6 @@ RULES = (
         "it reads the rows of {reads}, and a stream runs one query",
         "write the matches of the queries that are read to a table, as a stream of its own each, "
         "and let a query over that table read it",
-    ),
-    _refused(
-        _WITHOUT_TABLES,
-        has.FOR_EACH,
-        "for-each-without-table",
-        "it is FOR EACH {set}, and needs a table of its rows, which this way does not take",
-        "use {for_each}",
-        TypeError,
     ),
     # The page of an automaton.
     _refused(
@@ -204,13 +187,6 @@ RULES = (
             _GRAPHS,
         )
         for kind in (has.TOTAL, has.COLLAPSED)
-    ),
-    _refused(
-        Route.COMPACT,
-        has.FOR_EACH,
-        "compact-for-each",
-        "FOR EACH has an answer for each row of a table",
-        "use {for_each}",
     ),
     _refused(
         Route.COMPACT,

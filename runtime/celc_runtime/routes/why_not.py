@@ -5,7 +5,6 @@ from typing import Protocol
 
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.joins import why_not_joined
-from celc_runtime.plan.parameters import routes_of_rows
 from celc_runtime.program import Program
 from celc_runtime.routes.features import ROW_PATTERN, Feature
 from celc_runtime.routes.rules import RULES, Reason, Route
@@ -64,7 +63,6 @@ def _words(program: Asked) -> dict[str, str]:
         "name": plan.name,
         "reads": ", ".join(plan.source.reads),
         "set": name,
-        "for_each": routes_of_rows(name),
         "choice": str(choice),
         "limit": str(plan.choice.limit if choice is None else choice.limit),
         "order": order,

@@ -4,13 +4,24 @@ from dataclasses import replace
 
 from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.plan import Attribute, Plan, Window
-from celc_runtime.program import Program
+from celc_runtime.program import Program, Rows
 
 
 def parameters_of(plan: Plan) -> Parameters:
     """The parameter set of a query that has one."""
     assert plan.source.parameters is not None
     return plan.source.parameters
+
+
+def rows_needed(program: Program) -> Rows:
+    """The rows of a query FOR EACH; raises TypeError where no table has been given."""
+    if program.rows is None:
+        name = parameters_of(program.plan).name
+        raise TypeError(
+            f"query {program.name!r} is FOR EACH {name}: give a table of its rows, as in "
+            f"match_table(events, {name}=rows) or with_parameters({name}=rows)"
+        )
+    return program.rows
 
 
 def over_pairs(program: Program) -> Program:
@@ -40,7 +51,7 @@ def over_pairs(program: Program) -> Program:
         chosen_keys=tuple(replace(one, place=one.place + len(keys)) for one in source.chosen_keys),
     )
     matching = replace(plan.matching, consume_by=consume_by)
-    return replace(program, plan=replace(plan, source=source, matching=matching))
+    return replace(program, plan=replace(plan, source=source, matching=matching), rows=None)
 
 
 def over_events(plan: Plan) -> Plan:

@@ -13,13 +13,11 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.matches.match_ids import hashes, with_rows_in
 from celc_runtime.plan.parameters import Parameters, Pattern
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.schemas import row_type
-from celc_runtime.program import Program
+from celc_runtime.program import Program, Rows
 from celc_runtime.rules.index import RowIndex, index_of
 from celc_runtime.rules.inner import over_events, parameters_of
 from celc_runtime.rules.pairs import AllPairs, Pairs, united
 from celc_runtime.rules.patterns import answers
-from celc_runtime.rules.rows import Rows
 from celc_runtime.rules.texts import with_one_dictionary
 
 
@@ -135,11 +133,16 @@ def _answers(
 
 
 def with_rows(
-    program: Program, rows: Rows, matches: pa.RecordBatch, numbers: np.ndarray | None = None
+    program: Program,
+    rows: Rows,
+    matches: pa.RecordBatch,
+    numbers: np.ndarray | None = None,
+    schema: pa.Schema | None = None,
 ) -> pa.RecordBatch:
-    """Matches of pairs with the column of the parameter set.
+    """Matches of pairs, or compact answers, with the column of the parameter set.
 
-    numbers: int64[matches], the numbers of the rows; None: they are the first column.
+    numbers: int64[matches], the numbers of the rows; None: they are the first column. schema: of
+    what is returned; None: of matches.
     """
     plan = program.plan
     parameters = parameters_of(plan)
@@ -148,14 +151,16 @@ def with_rows(
     places = columns.pop(0) if numbers is None else pa.array(numbers)
     if plan.answer.totals is not None:
         del columns[: len(plan.answer.totals.row_columns)]
-    shown = [rows.columns[name].take(places) for name in parameters.shown]
+    schema = schema or program.output_schema
+    type = schema.field(parameters.name).type
+    shown = [rows.columns[field.name].take(places) for field in type]
     if shown:
-        structs = pa.StructArray.from_arrays(shown, fields=list(row_type(plan)))
+        structs = pa.StructArray.from_arrays(shown, fields=list(type))
     else:
-        structs = pa.array([{}] * len(matches), row_type(plan))
+        structs = pa.array([{}] * len(matches), type)
     columns.insert(len(plan.source.partition_by), structs)
     if ids is not None:
         if "hashes" not in rows.kept:
             rows.kept["hashes"] = hashes(rows.columns, rows.count)
         columns.insert(0, with_rows_in(ids, rows.kept["hashes"][:, np.asarray(places)]))
-    return pa.RecordBatch.from_arrays(columns, schema=program.output_schema)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,33 +14,27 @@ from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.parameters import OfBoth, Parameters
 from celc_runtime.plan.plan import Attribute, Plan, Source
 from celc_runtime.plan.strategy import All
-from celc_runtime.program import Program
+from celc_runtime.program import Program, Rows
 
 
-@frozen
-class Rows:
-    """The rows of a table, numbered from 0."""
+def with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
+    """A program with the tables that a call gives for parameter sets; without any, as it is.
 
-    count: int
-    columns: Mapping[str, pa.Array]  # the attributes of the set
-    places: np.ndarray = field(compare=False, repr=False)  # int64, where the rows were in the table
-    kept: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
-    """What is made of the rows once, for example the index."""
-
-    def take(self, numbers: np.ndarray) -> Rows:
-        chosen = pa.array(numbers)
-        columns = {name: one.take(chosen) for name, one in self.columns.items()}
-        return Rows(len(numbers), columns, self.places[numbers])
+    Raises TypeError for a table without a set and a value that is not a table, EventError if the
+    table does not fit the declaration.
+    """
+    if not tables:
+        return program
+    return replace(program, rows=given_rows(program, tables))
 
 
 def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
     """The rows of the table that a call gives for the parameter set of a query.
 
-    Raises TypeError for a set without a table, a table without a set, and a value that is not a
+    tables: one at least. Raises TypeError for a table without a set and a value that is not a
     table; EventError if the table does not fit the declaration.
     """
     parameters = program.plan.source.parameters
@@ -49,13 +43,7 @@ def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
         if name not in wanted:
             known = f"its parameter set is {wanted[0]!r}" if wanted else "it has no parameter set"
             raise TypeError(f"query {program.name!r} takes no argument {name!r}: {known}")
-    if parameters is None:
-        raise AssertionError("a query without parameters has other routes")
-    if parameters.name not in tables:
-        raise TypeError(
-            f"query {program.name!r} is FOR EACH {parameters.name}: give a table of its rows, as "
-            f"in match_table(events, {parameters.name}=rows)"
-        )
+    assert parameters is not None, "a call without tables has no rows"
     return rows_of(program.name, parameters, tables[parameters.name])
 
 
@@ -74,20 +62,22 @@ def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
     except (EventError, TypeError) as problem:
         raise type(problem)(f"parameters {parameters.name!r}: {problem}") from None
     columns = {one.name: as_keys(plain(batch.column(one.name))) for one in parameters.attributes}
-    rows = Rows(len(batch), columns, np.arange(len(batch)))
-    rows = rows.take(_first_of_equal(rows))
-    return rows.take(_neighbours(rows, parameters))
+    rows = Rows(len(batch), columns)
+    return rows.take(_first_of_equal(rows))
 
 
-def batch_of_rows(rows: Rows) -> pa.RecordBatch:
-    """The rows in a form that can be sent to other processes."""
-    return pa.RecordBatch.from_arrays(list(rows.columns.values()), list(rows.columns))
+def neighbours(rows: Rows, parameters: Parameters) -> tuple[Rows, np.ndarray]:
+    """The rows in an order where those that concern the same events are neighbours, and their
+    numbers (int64) in `rows`.
 
-
-def rows_of_batch(batch: pa.RecordBatch) -> Rows:
-    """The rows of `batch_of_rows`, with their indices there."""
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    return Rows(len(batch), columns, np.arange(len(batch)))
+    The pairs of a row are read together. So its events are still in the processor's cache when
+    those of the next row are read.
+    """
+    if "neighbours" not in rows.kept:
+        order = _order_of_neighbours(rows, parameters)
+        rows.kept["neighbours"] = rows.take(order), order
+    found: tuple[Rows, np.ndarray] = rows.kept["neighbours"]
+    return found
 
 
 def _reader(query: str, parameters: Parameters) -> Program:
@@ -99,12 +89,7 @@ def _reader(query: str, parameters: Parameters) -> Program:
     return Program(Plan(name=query, source=source), none, none, All(), {})
 
 
-def _neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
-    """int64: the rows in an order where rows that concern the same events are neighbours.
-
-    The pairs of a row are read together. So its events are still in the processor's cache when
-    those of the next row are read.
-    """
+def _order_of_neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
     tests = (
         test
         for concern in parameters.concerns or ()

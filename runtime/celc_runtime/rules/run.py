@@ -25,20 +25,22 @@ from celc_runtime.arrow.events.columns import Columns, Prepared
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.arrow.events.event_types import type_numbers
 from celc_runtime.arrow.events.instants import begins_instant
+from celc_runtime.arrow.matches.compact import schema_of
 from celc_runtime.engine.definition.instants import instant_rows
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program
 from celc_runtime.rules.index import index_of
-from celc_runtime.rules.inner import over_events, over_pairs, parameters_of
+from celc_runtime.rules.inner import over_events, over_pairs, parameters_of, rows_needed
 from celc_runtime.rules.matching import Events, pair_batch, pairs_of, with_rows
 from celc_runtime.rules.pairs import Pairs, begins_of_parts
-from celc_runtime.rules.rows import Rows
+from celc_runtime.rules.rows import neighbours
 from celc_runtime.rules.texts import with_one_dictionary
 from celc_runtime.run.run import Run, warn_at_the_end
-from celc_runtime.run.run_of import run_of
+from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.odd_events import OddEvents, tied_rows
 from celc_runtime.run.source.positions import InterleavedPositions, Positions
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
+from celc_runtime.run.walk.compact import are_graphs
 
 _PAIRS = 1 << 21  # about the pairs that are run at a time
 
@@ -46,10 +48,12 @@ _EVENTS = 1 << 20  # events that are gathered before closed partitions are run
 
 
 class ForEachRun:
-    """Feeds batches to a query FOR EACH row of a table; yields the matches of all rows, row by row.
+    """Feeds batches to a query FOR EACH row of a table; yields the matches of all rows, row by row,
+    or the compact answers.
 
     place: the name of a last column for the index of each match's row in the table. `lists_matches`
-    may change between batches of one partition, but not between two partitions.
+    may change between batches of one partition, but not between two partitions. Raises TypeError
+    for a program that no table has been given for.
     """
 
     def __init__(
@@ -57,15 +61,19 @@ class ForEachRun:
         program: Program,
         options: RunOptions = PLAIN,
         *,
-        rows: Rows,
         place: str | None = None,
+        is_compact: bool = False,
     ) -> None:
         plan = program.plan
         parameters = parameters_of(plan)
         self._program = program
         self._parameters = parameters
-        self._rows = rows
+        self._rows, self._places = neighbours(rows_needed(program), parameters)
         self._place = place
+        self._new_run_of = compact_run if is_compact else run_of
+        self.schema = (
+            schema_of(plan, listed=not are_graphs(program)) if is_compact else program.output_schema
+        )
         self._inner = over_pairs(program)
         self._plan = over_events(plan)
         # Columns with the numbers of rows: of the input, and of batches with other columns.
@@ -80,6 +88,9 @@ class ForEachRun:
         self._asks_for_clock = plan.asks_for_clock and plan.choice.clock is None
         self._latest: int | None = None
         self._by_parts = bool(plan.source.partition_by) and not plan.interleaves
+        if place is not None and (plan.choice.deadlines or plan.choice.per_start is not None):
+            # Matches that wait come with later partitions, and could not be put in order.
+            self._by_parts = False
         self._waiting: list[Events] = []
         self._part, self._position = 0, options.first_position
         self._counts = np.zeros(0, np.int64)
@@ -228,17 +239,17 @@ class ForEachRun:
         self._odd.look(events.columns, matters, tied_rows(source, events.columns, parts))
 
     def _new_run(self) -> Run:
-        return run_of(self._inner, RunOptions(clock=self._latest))
+        return self._new_run_of(self._inner, RunOptions(clock=self._latest))
 
     def _shown(self, matches: pa.RecordBatch, row: int | None = None) -> Iterator[pa.RecordBatch]:
         """Matches with their rows; for a range, only those that end in its own events."""
         numbers = None if row is None else np.full(len(matches), row, np.int64)
-        found = with_rows(self._program, self._rows, matches, numbers)
+        found = with_rows(self._program, self._rows, matches, numbers, self.schema)
         if self._place is not None:
             of_rows = (
                 np.asarray(matches.column(self._parameters.number)) if numbers is None else numbers
             )
-            found = found.append_column(self._place, pa.array(self._rows.places[of_rows]))
+            found = found.append_column(self._place, pa.array(self._places[of_rows]))
         if self._is_range:
             found = found.filter(self._is_own(found.column("end_time")))
         if len(found):

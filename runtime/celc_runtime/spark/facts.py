@@ -11,10 +11,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, growth_line
-from celc_runtime.rules.inner import with_event_windows
-from celc_runtime.rules.rows import Rows
 from celc_runtime.spark.answers.undecided import leaves_undecided
 from celc_runtime.spark.file_statistics import DeclaredTypes, FilesTell, told_by_files
 from celc_runtime.spark.hot_keys import HotKey, KeySample, hot_keys, sampled_keys
@@ -22,7 +19,7 @@ from celc_runtime.spark.input.columns import column_named, needed_columns
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import with_key_columns
 from celc_runtime.spark.input.order_column import Number, OrderColumn, ValueColumn
-from celc_runtime.spark.input.parameters import rules_line, with_values_of
+from celc_runtime.spark.input.parameters import planned, rules_line
 from celc_runtime.spark.input.probe import (
     arrow_line,
     asked,
@@ -79,14 +76,13 @@ class Facts:
     sampled: int | None = None
     """About how many rows can matter, once a sample of them has been read."""
 
-    def __init__(self, program: Program, events: DataFrame, rules: Rows | None = None) -> None:
-        """rules: the rows of the parameter table. Raises EventError where the DataFrame does not
-        have the columns that the query reads."""
-        plan = _planned(program, rules)
+    def __init__(self, program: Program, events: DataFrame) -> None:
+        """Raises EventError where the DataFrame does not have the columns that the query reads."""
+        plan = planned(program)
         self.all_rows, clock = needed_columns(plan, events), ""
         if plan.asks_for_clock:
             program, clock = with_clock(program, self.all_rows)
-            plan = _planned(program, rules)
+            plan = planned(program)
         self.program, self.plan = program, plan
         unfiltered = why_not_filtered(plan)
         self.is_filtered = not unfiltered
@@ -97,7 +93,7 @@ class Facts:
         lines = [
             positions_line(plan),
             clock,
-            "" if rules is None else rules_line(program.plan, rules.count),
+            "" if program.rows is None else rules_line(program.plan, program.rows.count),
             _UNDECIDED if leaves_undecided(plan) else "",
             arrow_line(events.sparkSession),
             growth_line(program) if program.growth else "",
@@ -268,10 +264,3 @@ def with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
         "decides matches with an absence at their end"
     )
     return replace(program, plan=replace(plan, choice=replace(plan.choice, clock=latest))), line
-
-
-def _planned(program: Program, rules: Rows | None) -> Plan:
-    """The plan of a query as it reads events."""
-    if rules is None:
-        return program.plan
-    return with_event_windows(with_values_of(program.plan, rules))

@@ -16,7 +16,6 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
-from celc_runtime.rules.rows import Rows
 from celc_runtime.spark.answers.undecided import leaves_undecided
 from celc_runtime.spark.answers.wire import wire_of
 from celc_runtime.spark.choose import Request, choose
@@ -60,12 +59,11 @@ def spark_matches(
     ranges: int | None,
     *,
     presorted: bool,
-    rules: Rows | None = None,
     how: str = AUTO,
 ) -> DataFrame:
-    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `rules` are the rows of
-    the parameter table, `how` is one of `HOW`."""
-    plan = spark_plan(program, events, ranges, presorted=presorted, rules=rules, how=how)
+    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `how` is one of
+    `HOW`."""
+    plan = spark_plan(program, events, ranges, presorted=presorted, how=how)
     warn_of(plan)
     return plan.matches
 
@@ -92,15 +90,14 @@ def spark_plan(
     ranges: int | None,
     *,
     presorted: bool,
-    rules: Rows | None = None,
     counting: Counting | None = None,
     undecided: Observation | None = None,
     how: str = AUTO,
     route: Route = Route.SPARK,
 ) -> SparkPlan:
-    """The plan of a query on a DataFrame; `rules`: the rows of its parameter table, `how`: one of
-    `HOW`. `counting` counts the rows that reach Python, and `undecided` the matches that are left
-    undecided. `route`: matches, or compact answers.
+    """The plan of a query on a DataFrame; `how`: one of `HOW`. `counting` counts the rows that
+    reach Python, and `undecided` the matches that are left undecided. `route`: matches, or compact
+    answers.
 
     Raises EventError where the query names no order column, because a distributed table has no
     order of its own, and where the DataFrame does not have the columns that the query reads;
@@ -119,9 +116,9 @@ def spark_plan(
         text = "\n".join([f"query {program.name!r}", *lines])
         return SparkPlan(found, text, partial(_numbers_of_joins, program.plan, events))
     check_events(program, events, route)
-    facts = Facts(program, events, rules)
+    facts = Facts(program, events)
     counts = undecided is not None and leaves_undecided(facts.plan)
-    wire = wire_of(facts.program, rules, is_compact=route is Route.COMPACT, counts=counts)
+    wire = wire_of(facts.program, is_compact=route is Route.COMPACT, counts=counts)
     task = partial(task_step, facts.program, wire, counting)
     chosen = choose(facts, Request(ranges, presorted, task))
     steps = [*chosen.steps, Step(partial(wire.unpack, undecided=undecided), wire.line)]

@@ -22,7 +22,6 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any, TextIO
 
 from celc_runtime.program import Program
-from celc_runtime.rules.rows import Rows
 from celc_runtime.spark.answers.undecided import leaves_undecided
 from celc_runtime.spark.in_numbers import PlanNumbers, in_numbers
 from celc_runtime.spark.input.probe import jobs_told
@@ -46,7 +45,6 @@ def watched(
     ranges: int | None,
     *,
     presorted: bool,
-    rules: Rows | None = None,
     how: str = AUTO,
 ) -> DataFrame:
     """The matches of a DataFrame; the progress of its first action is written to `stream`."""
@@ -67,7 +65,6 @@ def watched(
             events,
             ranges,
             presorted=presorted,
-            rules=rules,
             counting=counting,
             undecided=undecided,
             how=how,

@@ -31,8 +31,8 @@ from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.run.run import Run
-from celc_runtime.run.run_of import run_of
+from celc_runtime.rules.any_query import new_run
+from celc_runtime.run.feeding import ReadsRanges
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.input.columns import spark_type
 from celc_runtime.spark.worker.sorted_rows import HeldRows, sorted_table, why_not_sorted
@@ -119,7 +119,7 @@ class TaskStream:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._run: Run | None = None
+        self._run: ReadsRanges | None = None
         self._begins = False
         self._last: tuple[object, ...] | None = None
 
@@ -132,7 +132,7 @@ class TaskStream:
         plan = self._program.plan
         late = bool(plan.choice.deadlines) or plan.choice.per_start is not None
         late |= plan.answer.totals is not None and plan.answer.totals.per != "END"
-        return plan.source.takes_ties or late
+        return plan.source.takes_ties or late or plan.source.parameters is not None
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The matches that wait for more events: the partition is over."""
@@ -154,7 +154,7 @@ class TaskStream:
     def _pushed(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches that end in a batch of events with all their columns."""
         if self._run is None:
-            self._run = run_of(self._program, RunOptions(ties_are_errors=True))
+            self._run = new_run(self._program, RunOptions(ties_are_errors=True))
         self._check_partition(events)
         yield from self._run.push(events)
 

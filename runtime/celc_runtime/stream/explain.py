@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from celc_runtime.program import Program, growth_line
-from celc_runtime.rules.rows import Rows
 from celc_runtime.spark.input.columns import needed_columns
 from celc_runtime.spark.input.parameters import rules_line
 from celc_runtime.spark.input.pushdown import positions_line, why_not_filtered
@@ -26,10 +25,10 @@ _VALUES = {
 }
 
 
-def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> str:
+def explain_stream(program: Program, events: DataFrame) -> str:
     """The plan of `match_stream` for a DataFrame, with its default options, and its reasons.
 
-    rules: the rows of a query FOR EACH. Raises EventError if the query cannot run on it, with
+    Raises EventError if the query cannot run on it, with
     bounded or unbounded state.
     """
     check_stream(program, events, allow_unbounded_state=True)
@@ -47,8 +46,8 @@ def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> s
         ),
         positions_line(plan),
     ]
-    if rules is not None:
-        lines.append(rules_line(plan, rules.count))
+    if program.rows is not None:
+        lines.append(rules_line(plan, program.rows.count))
     if program.growth:
         lines.append(growth_line(program))
     program = stream_program(program)

@@ -13,6 +13,7 @@ micro-batch, even if no event of the row's partition has been run, and it does n
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,9 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.plan.schemas import named_type, output_schema
-from celc_runtime.program import Program
+from celc_runtime.program import Program, Rows
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
-from celc_runtime.rules.rows import Rows as Rules
-from celc_runtime.rules.rows import batch_of_rows
 from celc_runtime.spark.input.columns import (
     INTERVALS,
     column_named,
@@ -95,12 +94,9 @@ def stream_matches(
     key_ttl: str | None,
     buckets: int | None,
     checkpoint: str | None,
-    rules: Rules | None = None,
 ) -> DataFrame:
-    """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`.
-
-    rules: the rows of the parameter table.
-    """
+    """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
+    program, rules = replace(program, rows=None), program.rows  # each step is given these
     plan = program.plan
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if rules is not None:
@@ -275,13 +271,13 @@ def _filtered(plan: Plan, marked: DataFrame, time: str) -> DataFrame:
 
 
 def _steps(
-    program: Program, rows: DataFrame, options: StreamOptions, api: str, rules: Rules | None
+    program: Program, rows: DataFrame, options: StreamOptions, api: str, rules: Rows | None
 ) -> DataFrame:
     from pyspark.sql import functions
 
     plan = program.plan
     sent = options._asdict()
-    table = None if rules is None else batch_of_rows(rules)
+    table = None if rules is None else rules.batch
     blocks = mapped(rows, partial(packing_route(program), sent, table), PACKED_DDL)
     grouped = blocks.groupBy("bucket")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas

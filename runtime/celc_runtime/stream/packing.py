@@ -20,10 +20,9 @@ from celc_runtime.arrow.events.paths import received
 from celc_runtime.arrow.events.possible_times import WrongTime, possible_times
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
-from celc_runtime.program import Program
+from celc_runtime.program import Program, Rows
 from celc_runtime.rules.inner import over_events
 from celc_runtime.rules.matching import Events, pair_batches
-from celc_runtime.rules.rows import Rows
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamOptions, row_layout
 from celc_runtime.stream.one_bucket.known_keys import relevant_types

@@ -19,10 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import sortable
-from celc_runtime.program import Program
+from celc_runtime.program import Program, Rows
 from celc_runtime.rules.inner import over_pairs
 from celc_runtime.rules.matching import with_rows
-from celc_runtime.rules.rows import Rows
 
 
 def stream_program(program: Program) -> Program:

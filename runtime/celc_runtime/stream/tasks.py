@@ -19,8 +19,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import arrow_type, output_schema
 from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.rules.rows import Rows as Rules
-from celc_runtime.rules.rows import rows_of_batch
+from celc_runtime.program import Rows as Rules
 from celc_runtime.spark.worker.workers import settle, settled_after
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
@@ -346,7 +345,7 @@ def _run_step(
     table: pa.RecordBatch | None,
     batches: Iterable[pa.RecordBatch],
 ) -> Any:
-    rules = None if table is None else rows_of_batch(table)
+    rules = None if table is None else Rules.of_batch(table)
     return settled_after(_STEPS[step](program, options_of(options), batches, rules))
 
 

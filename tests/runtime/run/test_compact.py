@@ -96,23 +96,31 @@ def test_what_no_graph_can_say_is_an_error_that_says_why(query: str, why: str) -
             match(_events("AB"))
 
 
-def test_for_each_row_of_a_table_there_is_no_compact_answer() -> None:
-    """Whether a table is given or not; other queries take none."""
-    declared = "PARAMETERS rule { id: INT }\n"
-    each = _matcher(f"{declared}SELECT * FROM S FOR EACH rule WHERE A AS a FILTER a.id = rule.id")
-    events, rows = _events("AB"), {"id": [1]}
-    said = r"by match_compact: FOR EACH has .*: use match_table\(events, rule=rows\)"
-    for given in ({}, {"rule": rows}):
-        with pytest.raises(EventError, match=said):
-            each.match_compact(events, **given)
-    with pytest.raises(EventError, match=said):
-        list(each.match_compact_arrow(events))
-    with pytest.raises(TypeError, match=r"FOR EACH rule, .* use match_table\(events, rule="):
-        each.match_arrow(events, rule=rows)
+def test_for_each_row_of_a_table_there_are_graphs() -> None:
+    """They have the attributes that matches show, and those that expressions read."""
+    declared = "PARAMETERS rule { id: INT, more: INT }\n"
+    each = _matcher(
+        f"{declared}SELECT a, COUNT(a) + rule.more AS n, rule[id] FROM S FOR EACH rule "
+        "WHERE A+ AS a ; B FILTER a.id >= rule.id"
+    )
+    events, rows = _events("AAAB"), {"id": [1, 0, 1], "more": [7, 8, 9]}
+    compact = each.match_compact(events, rule=rows)
+    shown = [{"id": 1, "more": 7}, {"id": 0, "more": 8}, {"id": 1, "more": 9}]
+    assert compact.column("rule").to_pylist() == shown
+    wanted = each.match_table(events, rule=rows)
+    assert len(wanted) == 3 * 3
+    by_batches = pa.Table.from_batches(each.match_compact_arrow(events, rule=rows), compact.schema)
+    for found in (compact, by_batches, each.with_parameters(rule=rows).match_compact(events)):
+        expanded = expand(found).read_all()
+        assert expanded.schema.equals(wanted.schema)
+        assert sorted(map(repr, expanded.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
+
+
+def test_tables_that_no_query_has_are_refused() -> None:
     plain = _matcher("SELECT * WHERE A")
     for match in (plain.match_compact, plain.match_compact_arrow):
         with pytest.raises(TypeError, match="takes no argument 'rule'"):
-            match(events, rule=rows)
+            match(_events("AB"), rule={"id": [1]})
 
 
 def test_the_first_matches_cost_nothing_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

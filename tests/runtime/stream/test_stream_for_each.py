@@ -10,7 +10,8 @@ import pytest
 from cases_io import load_cases
 from celc_runtime import CompiledQuery, EventError
 from celc_runtime.plan.errors import StateError
-from celc_runtime.rules.rows import Rows, rows_of
+from celc_runtime.program import Rows
+from celc_runtime.rules.rows import rows_of
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from engines import Event, engines, interpreted, only_query, table_of

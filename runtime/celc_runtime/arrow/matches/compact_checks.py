@@ -170,7 +170,7 @@ def _rows(seen: int, count: int) -> str:
 def _types(form: CompactForm) -> Sequence[pa.DataType]:
     types = list(form.output.types)
     at = form.keys
-    header = types[:at]
+    header = form.key_types
     if form.positions:
         header.append(types[at + 1])
         at += 2

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from celc_runtime.arrow.matches.compact import KEY, structs_of
 from celc_runtime.arrow.matches.compact_checks import check_rows, checked_columns, lengths
@@ -171,6 +172,12 @@ class _Expansion:
         form = self._form
         places, starts, at = pa.array(ends), pa.array(found.starts), form.keys
         columns = [rows.column(place).take(places) for place in range(form.keys)]
+        attributes = dict(form.read)
+        of_row = columns[-1] if form.row is not None else None
+        if of_row is not None:
+            shown = list(form.output.types[form.keys - 1])
+            fields_shown = [pc.struct_field(of_row, one.name) for one in shown]
+            columns[-1] = structs_of(fields_shown, pa.struct(shown), len(ends))
         if form.positions:
             columns += [events[0].take(starts), rows.column(at).take(places)]
             at += 1
@@ -183,7 +190,7 @@ class _Expansion:
             return events[fields[name]].take(pa.array(entries))
 
         def at_end(name: str) -> pa.Array:
-            raise AssertionError(f"{name}: there is no compact answer FOR EACH row of a table")
+            return pc.struct_field(of_row, attributes[name])
 
         offsets_of = found.offsets, found.entries
         labels = LabelValues(form.labels, len(ends), *offsets_of, look_up, at_end)

@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.rules.rows import Rows, batch_of_rows, rows_of_batch
-from celc_runtime.rules.run import ForEachRun
+from celc_runtime.rules.any_query import new_run
 from celc_runtime.run.feeding import ReadsRanges
-from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.answers.compact import compact_wire_ddl, under_sent_names, with_form
 from celc_runtime.spark.answers.factorised import (
@@ -45,18 +43,15 @@ class Wire:
     line = ""
     """The line about it in a plan."""
 
-    def __init__(
-        self, program: Program, table: pa.RecordBatch | None = None, counts: bool = False
-    ) -> None:
-        """table: the rows of the parameter table. counts: the tasks tell how many matches they have
-        left undecided, in rows of their own."""
+    def __init__(self, program: Program, counts: bool = False) -> None:
+        """counts: the tasks tell how many matches they have left undecided, in rows of their
+        own."""
         self._program = program
-        self._table = table
         self._counts = counts
 
     def __reduce__(self) -> Any:
         made = ShippedFunction(self._program, "match", type(self))
-        return made, (self._table, self._counts)
+        return made, (self._counts,)
 
     @property
     def ddl(self) -> str:
@@ -68,9 +63,7 @@ class Wire:
 
     def new_run(self, program: Program, options: RunOptions) -> ReadsRanges:
         """A fresh run, whose rows are to be packed."""
-        if self._table is None:
-            return run_of(program, options)
-        return ForEachRun(program, options, rows=rows_of_batch(self._table))
+        return new_run(program, options)
 
     def pack(
         self, found: Iterator[pa.RecordBatch], undecided: Sequence[int]
@@ -129,7 +122,7 @@ class Compact(Wire):
         return compact_wire_ddl(self._program.plan)
 
     def new_run(self, program: Program, options: RunOptions) -> ReadsRanges:
-        return compact_run(program, options)
+        return new_run(program, options, is_compact=True)
 
     def pack(
         self, found: Iterator[pa.RecordBatch], undecided: Sequence[int]
@@ -140,12 +133,10 @@ class Compact(Wire):
         return with_form(self._program, sent)
 
 
-def wire_of(
-    program: Program, rules: Rows | None = None, *, is_compact: bool = False, counts: bool = False
-) -> Wire:
+def wire_of(program: Program, *, is_compact: bool = False, counts: bool = False) -> Wire:
     """How the matches of a program travel; see `Wire`."""
     if is_compact:
         return Compact(program)
     if factors_of(program) is not None:
         return Factorised(program)
-    return Wire(program, None if rules is None else batch_of_rows(rules), counts=counts)
+    return Wire(program, counts)

@@ -16,8 +16,9 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.parameters import OfBoth, OfEvent, Test
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.relevance import AttributeTest, Relevant
-from celc_runtime.program import Program
-from celc_runtime.rules.rows import Rows, given_rows
+from celc_runtime.program import Program, Rows
+from celc_runtime.rules.inner import rows_needed, with_event_windows
+from celc_runtime.rules.rows import with_tables
 from celc_runtime.spark.input.columns import column_named
 from celc_runtime.spark.input.probe import tell_job
 from celc_runtime.spark.input.pushdown import EXACT, has_many_odd_values
@@ -27,20 +28,41 @@ MOST_VALUES = 1 << 19
 megabyte larger with this number."""
 
 
-def given_rules(program: Program, tables: Mapping[str, Any]) -> Rows | None:
-    """The rows of the tables that a call gives; None for a query without a parameter set.
+def with_their_tables(
+    programs: Mapping[str, Program], tables: Mapping[str, Any]
+) -> dict[str, Program]:
+    """Programs with the tables that a call gives for their parameter sets, by name.
 
     Raises TypeError for a table without a set and for a set without a table, EventError where a
     table does not fit its declaration.
     """
-    if program.plan.source.parameters is None and not tables:
-        return None
-    found = {name: _collected(program, name, table) for name, table in tables.items()}
-    return given_rows(program, found)
+    sets = {
+        program.plan.source.parameters.name: program
+        for program in programs.values()
+        if program.plan.source.parameters is not None
+    }
+    for name in tables:
+        if name not in sets:
+            known = f"their parameter sets are {', '.join(map(repr, sets))}" if sets else "none is"
+            raise TypeError(f"no query of the module is FOR EACH {name}: {known}")
+    here = {name: collected(sets[name], name, table) for name, table in tables.items()}
+    found = {}
+    for name, program in programs.items():
+        parameters = program.plan.source.parameters
+        if parameters is not None:
+            given = {one: table for one, table in here.items() if one == parameters.name}
+            program = with_tables(program, given)
+            rows_needed(program)
+        found[name] = program
+    return found
 
 
-def _collected(program: Program, name: str, table: Any) -> Any:
-    """The rows of a DataFrame of Spark as a table of Arrow; what is none as it is."""
+def collected(program: Program, name: str, table: Any) -> Any:
+    """The rows of a DataFrame of Spark for the set of this name, as a table of Arrow; what is no
+    DataFrame of Spark as it is.
+
+    Raises EventError for a stream.
+    """
     if not type(table).__module__.startswith("pyspark.sql"):
         return table
     if table.isStreaming:
@@ -54,6 +76,14 @@ def _collected(program: Program, name: str, table: Any) -> Any:
     tell_job(f"the rows of {name!r}")
     # Without any of them the error names the columns that there are.
     return (table.select(*map(column_named, kept)) if kept else table.limit(0)).toArrow()
+
+
+def planned(program: Program) -> Plan:
+    """The plan of a query as Spark reads events; of a query FOR EACH that has a table, for the rows
+    of this table."""
+    if program.rows is None:
+        return program.plan
+    return with_event_windows(with_values_of(program.plan, program.rows))
 
 
 def with_values_of(plan: Plan, rules: Rows) -> Plan:

@@ -1,0 +1,134 @@
+"""The matches of events that one process reads, from batches or from a table.
+
+A query FOR EACH row of a table has another run than others (`new_run`). Whatever runs one query
+makes its run here, so that every batch route has FOR EACH. What such a query alone needs is
+imported for its first run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from celc_runtime.arrow.events.sorting import sorted_for
+from celc_runtime.arrow.matches.compact import schema_of
+from celc_runtime.arrow.matches.output import FirstMatches
+from celc_runtime.arrow.tables.event_tables import batches_of, table_of
+from celc_runtime.arrow.tables.pandas_frames import frame_of
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Plan
+from celc_runtime.program import Program
+from celc_runtime.rules.inner import over_events
+from celc_runtime.run.choice.deadlines import compares_late, latest_time
+from celc_runtime.run.feeding import ReadsRanges, read_all
+from celc_runtime.run.run_of import compact_run, run_of
+from celc_runtime.run.source.run_options import PLAIN, RunOptions
+from celc_runtime.run.walk.compact import are_graphs
+
+if TYPE_CHECKING:
+    import pandas
+
+_ROWS = 1 << 22  # of a batch
+
+
+def new_run(
+    program: Program, options: RunOptions = PLAIN, *, is_compact: bool = False
+) -> ReadsRanges:
+    """A new run of a program, to be fed batch by batch.
+
+    Of a query FOR EACH it yields the matches row by row. is_compact: it returns graphs. Raises
+    TypeError for a query FOR EACH without its table.
+    """
+    if program.plan.source.parameters is not None:
+        from celc_runtime.rules.run import ForEachRun
+
+        return ForEachRun(program, options, is_compact=is_compact)
+    return compact_run(program, options) if is_compact else run_of(program, options)
+
+
+def ordered_run(
+    program: Program, options: RunOptions = PLAIN, *, is_compact: bool = False
+) -> ReadsRanges:
+    """The same; of a query FOR EACH its rows come in the order of tables (`OrderedForEach`)."""
+    if program.plan.source.parameters is not None:
+        from celc_runtime.rules.tables import OrderedForEach
+
+        return OrderedForEach(program, options, is_compact=is_compact)
+    return new_run(program, options, is_compact=is_compact)
+
+
+def read_plan(program: Program) -> Plan:
+    """The plan by which the events of a program are sorted and read."""
+    plan = program.plan
+    return plan if plan.source.parameters is None else over_events(plan)
+
+
+def matches_of_events(program: Program, events: Any, **tables: Any) -> Iterator[pa.RecordBatch]:
+    """The matches of events in any form; see `CompiledQuery.match_arrow`."""
+    program = _with_tables(program, tables)
+    batches = batches_of(program, events)
+    options, batches = _with_clock(program, RunOptions(), batches)
+    return read_all(ordered_run(program, options), batches)
+
+
+def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
+    """The matches of a table, in one table; see `CompiledQuery.match_table`."""
+    table, numbered = sorted_for(read_plan(program), table_of(program, events))
+    batches = table.to_batches(max_chunksize=_ROWS)
+    schema = program.output_schema
+    if program.plan.source.parameters is not None:
+        from celc_runtime.rules.run import ForEachRun
+        from celc_runtime.rules.tables import in_order
+
+        # Row by row, so that a call for a few matches ends early.
+        place = unused_name("place", schema.names)
+        run = ForEachRun(program, RunOptions(numbered=numbered), place=place)
+        found = first.of(read_all(run, batches))
+        matches = pa.Table.from_batches(found, schema.append(pa.field(place, pa.int64())))
+        return in_order(program.plan, matches, place)
+    options, batches = _with_clock(program, RunOptions(numbered=numbered), batches)
+    return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
+
+
+def _with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
+    if not tables:
+        return program
+    from celc_runtime.rules.rows import with_tables
+
+    return with_tables(program, tables)
+
+
+def _with_clock(
+    program: Program, options: RunOptions, batches: Iterable[pa.RecordBatch]
+) -> tuple[RunOptions, Iterable[pa.RecordBatch]]:
+    """The options with the greatest time of all events, if it must be known before they are read;
+    a run FOR EACH finds it itself."""
+    source, choice = program.plan.source, program.plan.choice
+    if source.parameters is not None or choice.clock is not None or not compares_late(program):
+        return options, batches
+    batches = list(batches)
+    return replace(options, clock=latest_time(program, batches)), batches
+
+
+def compact_of_events(program: Program, events: Any, **tables: Any) -> Iterator[pa.RecordBatch]:
+    """The compact answers of events in any form; see `CompiledQuery.match_compact_arrow`."""
+    program = _with_tables(program, tables)
+    run = ordered_run(program, is_compact=True)
+    return read_all(run, batches_of(program, events))
+
+
+def compact_of_table(program: Program, events: Any) -> pa.Table:
+    """The compact answers of a table; see `CompiledQuery.match_compact`."""
+    table, numbered = sorted_for(read_plan(program), table_of(program, events))
+    run = ordered_run(program, RunOptions(numbered=numbered), is_compact=True)
+    batches = read_all(run, table.to_batches(max_chunksize=_ROWS))
+    return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))
+
+
+def matches_of_frame(program: Program, frame: pandas.DataFrame, **tables: Any) -> pandas.DataFrame:
+    """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
+    program = _with_tables(program, tables)
+    return frame_of(matches_of_table(program, frame, FirstMatches(None)))
