@@ -18,7 +18,7 @@ from celc_runtime.rules.any_query import matches_of_table
 from celc_runtime.run.walk.by_definition import DefinitionWalk
 from engines import interpreted
 from places import CASES
-from queries_over_queries import chain_answer, source_table
+from queries_over_queries import chain_answer, source_table, together_table
 from reference import difference, evaluate
 from strategies_queries import DECLARATION
 
@@ -34,6 +34,11 @@ def test_cases(case: Case) -> None:
     query = matcher.queries[case.query_name or next(iter(matcher.queries))]
     told = difference(chain_answer(query, case.events), case.expected)
     assert not told
+    together = matcher.match_all_table(together_table(matcher, case.events))
+    assert list(together) == list(matcher.queries)
+    for name, one in matcher.queries.items():
+        alone = one.match_table(source_table(one, case.events))
+        assert together[name].equals(alone), name
 
 
 @pytest.mark.parametrize("case", load_refused(FOLDER), ids=lambda case: case.name)
@@ -261,11 +266,8 @@ def test_ways_that_a_chain_has_not_say_so() -> None:
     module = _compiled(_PAIRS + "QUERY reader: SELECT p FROM pairs WHERE pairs AS p ; pairs\n")
     query = module.queries["reader"]
     for ask in (
-        lambda: query.match_pandas,
-        query.run,
         lambda: query.match_compact({}),
         lambda: list(query.match_compact_arrow([])),
-        lambda: module.match_all_table({}),
     ):
         with pytest.raises(EventError, match="reader"):
             ask()
@@ -278,6 +280,39 @@ def test_ways_that_a_chain_has_not_say_so() -> None:
         query.match_table({}, rules=[])
     with pytest.raises(ValueError, match="for another order"):
         query.with_options(order_by="value")
+
+
+@pytest.mark.parametrize("key", ["PARTITION BY id", ""])
+def test_a_frame_of_pandas_is_a_table(key: str) -> None:
+    text = f"""{DECLARATION}
+QUERY pairs: SELECT x.value AS v FROM S WHERE A AS x ; B WITHIN 6 [ts]
+QUERY reader: SELECT p.v AS v, c.id AS id_of_c FROM pairs, S WHERE pairs AS p ; C AS c WITHIN 9 [ts]
+"""
+    if key:
+        text = text.replace(" WITHIN", f" {key} WITHIN")
+    query = _compiled(text).queries["reader"]
+    table = source_table(query, [_event("ABDC"[ts % 4], ts) for ts in range(30)])
+    wanted = query.match_table(table)
+    found = query.match_pandas(table.to_pandas(integer_object_nulls=True))
+    assert found.to_dict("records") == wanted.to_pandas(integer_object_nulls=True).to_dict(
+        "records"
+    )
+    assert len(wanted)
+    with pytest.raises(TypeError, match="no parameter set"):
+        query.match_pandas(table.to_pandas(), rule=table)
+
+
+def test_an_absence_of_a_query_that_is_read_asks_for_a_clock() -> None:
+    """A function of some partitions does not see the others."""
+    text = f"""{DECLARATION}
+QUERY alone: SELECT x.value AS v FROM S WHERE A AS x ; !B FOR 3 [ts] PARTITION BY id WITHIN 6 [ts]
+QUERY reader: SELECT p FROM alone WHERE alone AS p ; alone PARTITION BY id
+"""
+    query = _compiled(text).queries["reader"]
+    with pytest.raises(EventError, match=r"greatest 'ts' of all partitions.*with_options\(clock="):
+        _ = query.match_pandas
+    assert query.with_options(clock=3).match_pandas
+    assert query.with_options(at_end="closed").match_pandas
 
 
 def test_a_reader_says_what_it_reads() -> None:

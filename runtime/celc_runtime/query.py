@@ -30,9 +30,10 @@ from celc_runtime.rules.any_query import (
     matches_of_frame,
     matches_of_table,
     new_run,
+    with_tables,
 )
 from celc_runtime.rules.inner import rows_needed
-from celc_runtime.run.feeding import ReadsRanges
+from celc_runtime.run.feeding import Reads
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.values.warned import warn
 
@@ -113,14 +114,19 @@ class CompiledQuery:
         """
         return CompiledQuery(_with_tables(self.program, parameters))
 
-    def run(self, *, ties_are_errors: bool = False, **parameters: Any) -> ReadsRanges:
+    def run(self, *, ties_are_errors: bool = False, **parameters: Any) -> Reads[pa.RecordBatch]:
         """A fresh run, to be fed batch by batch.
 
-        parameters: of a query FOR EACH its table, as `with_parameters` takes it. Such a run yields
-        matches row by row.
+        A query that reads others is fed the events of the declared streams. parameters: of a query
+        FOR EACH its table, as `with_parameters` takes it. Such a run yields matches row by row.
         """
         program = self._entered(Route.RUN, parameters)
-        return new_run(program, RunOptions(ties_are_errors=ties_are_errors))
+        options = RunOptions(ties_are_errors=ties_are_errors)
+        if program.plan.source.reads:
+            from celc_runtime.chain.tables import chain_run
+
+            return chain_run(program, options)
+        return new_run(program, options)
 
     @property
     def match_arrow(self) -> ShippedFunction:
@@ -151,8 +157,11 @@ class CompiledQuery:
         conditions are read in the session's time zone; `match` and `match_arrow` have neither
         limit. The table of a query FOR EACH is given as to `match_arrow`.
         """
+        from celc_runtime.chain.tables import chain_of_frame
+
         self._enter(Route.PANDAS)
-        return ShippedFunction(self.program, "match_pandas", matches_of_frame)
+        matches = chain_of_frame if self.plan.source.reads else matches_of_frame
+        return ShippedFunction(self.program, "match_pandas", matches)
 
     def _enter(self, route: Route) -> None:
         """Refuse what the route cannot run, and tell the caller of a method what may take long."""
@@ -438,6 +447,10 @@ class CompiledQuery:
         from celc_runtime.spark.sql import registered
 
         program = self._entered(Route.SQL, parameters).on_spark
+        if program.plan.source.reads:
+            from celc_runtime.chain.sql import registered_chain
+
+            return registered_chain(program, spark, name, sorts=sorts)
         return registered(program, spark, name, sorts=sorts)
 
     def with_options(
@@ -492,10 +505,6 @@ class CompiledQuery:
 
 def _with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
     """A program with tables of parameters, those of Spark collected."""
-    if not tables:
-        return program
-    from celc_runtime.rules.rows import with_tables
-
     return with_tables(program, {name: _collected(program, name, tables[name]) for name in tables})
 
 
@@ -544,7 +553,7 @@ def module_names(
             (query,) = queries.values()
             return getattr(query, name)
         if name in _NAMES_OF_ALL:
-            from celc_runtime.many.all_queries import AllQueries
+            from celc_runtime.chain.all_queries import AllQueries
 
             of_all = AllQueries({name: query.program for name, query in queries.items()})
             return getattr(of_all, name)

@@ -68,7 +68,7 @@ def _of_runtime(modules: set[str]) -> set[str]:
     return {name for name in modules if name.startswith("celc_runtime.")}
 
 
-_ON_SPARK = ("chain.on_spark", "many.on_spark", "spark.match", "stream")
+_ON_SPARK = ("chain.on_spark", "chain.all_on_spark", "spark.match", "stream")
 
 
 def _of_rooms(modules: set[str], *rooms: str) -> set[str]:

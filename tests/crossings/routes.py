@@ -87,7 +87,7 @@ def can_be_a_frame(query: CompiledQuery, events: Events) -> bool:
     # A clock can be given.
     if plan.answer.totals is not None or (reason is not None and reason.code != "unknown-clock"):
         return False
-    if plan.asks_for_clock and _clock(query, events) is None:
+    if (plan.asks_for_clock or reason is not None) and _clock(query, events) is None:
         return False
     return not any(event["key"] != event["key"] for event in events)
 
@@ -101,9 +101,9 @@ def _clock(query: CompiledQuery, events: Events) -> Any:
 
 def by_frame(query: CompiledQuery, events: Events, rules: Sequence[Row]) -> list[Row]:
     """`match_pandas` of a frame, times without a zone, as Spark hands it over."""
-    if query.plan.asks_for_clock:
+    if query.plan.asks_for_clock or why_not(query.program, Route.PANDAS) is not None:
         query = query.with_options(clock=_clock(query, events))
-    table = table_of(query.plan, events)
+    table = table_for(query, events)
     for number, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             naive = table.column(number).cast(pa.timestamp("us"))

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
 from celc_runtime import EventError
+from conftest import ON_SPARK
 from engines import as_on_spark
 from places import CASES
+from pyspark.sql import functions
 from queries_over_queries import rows_of_answer, source_table
 from reference import difference
 
@@ -77,6 +79,60 @@ def test_both_plans_are_one_machine(spark: Any, first: str, then: str, words: st
         assert len(wanted) > 3
         assert _sorted(found.toArrow()) == _sorted(wanted)
         assert words in query.explain_plan(frame)
+    everything = module.match_all(frame).toArrow()
+    for name, query in module.queries.items():
+        wanted = as_on_spark(query).match_table(events)
+        assert _sorted(module.rows(everything, name)) == _sorted(wanted), name
+
+
+def _scans(frame: Any) -> int:
+    return str(frame._jdf.queryExecution().executedPlan()).count("Scan")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_scan_for_chains_beside_other_queries(spark: Any) -> None:
+    text = """QUERY alone: SELECT * FROM S
+WHERE (A AS x ; B AS y) FILTER x.v = y.v WITHIN 5 SECONDS [ts]
+"""
+    keyed = _CHAIN.replace("KEY2", "PARTITION BY id").replace("KEY", "PARTITION BY id")
+    keyed = keyed.replace("!rise ;", "!(A FILTER A.v > 8) ;")
+    module, events = celc.compile(_DECLARED + keyed + text, order_by="ts"), _events(260)
+    found = module.match_all(spark.createDataFrame(events.to_pandas()))
+    if ON_SPARK == "classic":
+        assert _scans(found) == 1
+    everything = found.toArrow()
+    for name, query in module.queries.items():
+        wanted = as_on_spark(query).match_table(events)
+        assert len(wanted)
+        assert _sorted(module.rows(everything, name)) == _sorted(wanted), name
+
+
+@pytest.mark.parametrize("key", ["PARTITION BY id", ""])
+def test_functions_that_bring_what_they_read_along(spark: Any, key: str) -> None:
+    module, events = _module("PARTITION BY id", key), _events(260)
+    query = module.queries["pairs"]
+    wanted = _sorted(as_on_spark(query).match_table(events))
+    assert wanted
+    frame = spark.createDataFrame(events)
+    frame.createOrReplaceTempView("stream")
+    if key:
+        bound = as_on_spark(query)
+        frames = frame.groupBy("id").applyInPandas(bound.match_pandas, bound.output_ddl)
+        assert frames.count() == len(wanted)
+    if not hasattr(functions, "arrow_udtf"):
+        return
+    spread = "PARTITION BY (id)" if key else "WITH SINGLE PARTITION"
+    query.register(spark, "pairs_of_rises")
+    found = spark.sql(f"SELECT * FROM pairs_of_rises(TABLE(stream) {spread} ORDER BY (ts))")
+    assert _sorted(found.toArrow()) == wanted
+    query.register(spark, "sorted_pairs", sorts=True)
+    spread = "(SELECT * FROM stream DISTRIBUTE BY id)" if key else "(stream) WITH SINGLE PARTITION"
+    found = spark.sql(f"SELECT * FROM sorted_pairs(TABLE{spread})")
+    assert _sorted(found.toArrow()) == wanted
+    if not key:
+        called = "TABLE(stream) PARTITION BY (id) ORDER BY (ts)"
+        with pytest.raises(Exception, match="WITH SINGLE PARTITION"):
+            spark.sql(f"SELECT * FROM pairs_of_rises({called})").toArrow()
 
 
 def test_refusals_say_what_to_do(spark: Any) -> None:
@@ -85,8 +141,6 @@ def test_refusals_say_what_to_do(spark: Any) -> None:
         EventError, match="write the matches of the queries that are read to a table"
     ):
         query.match_stream(spark.readStream.format("rate").load())
-    with pytest.raises(EventError, match="a query over that view"):
-        query.register(spark)
 
 
 @pytest.mark.long

@@ -11,8 +11,11 @@ from celc_runtime import CompiledQuery
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
 from celc_runtime.plan.schemas import arrow_type
+from celc_runtime.run.feeding import read_all
 from engines import Event, Row, column
 from reference import difference
+
+from celc import Matcher
 
 
 def source_table(query: CompiledQuery, events: Sequence[Event]) -> pa.Table:
@@ -23,6 +26,15 @@ def source_table(query: CompiledQuery, events: Sequence[Event]) -> pa.Table:
         for one in plan.source.attributes
     }
     columns["type"] = pa.array([event["type"] for event in events], pa.string())
+    return pa.table(columns)
+
+
+def together_table(matcher: Matcher, events: Sequence[Event]) -> pa.Table:
+    """The same for all queries of a file."""
+    columns: dict[str, pa.ChunkedArray] = {}
+    for query in matcher.queries.values():
+        table = source_table(query, events)
+        columns |= dict(zip(table.column_names, table.columns, strict=True))
     return pa.table(columns)
 
 
@@ -66,8 +78,12 @@ def chain_answer(query: CompiledQuery, events: Sequence[Event]) -> list[Row]:
     found = query.match_table(table)
     assert found.schema.equals(query.output_schema)
     answer = rows_of_answer(query, found.to_pylist())
-    batches = query.match_arrow(batches_for(query, table))
-    found = pa.Table.from_batches(batches, query.output_schema)
-    told = difference(rows_of_answer(query, found.to_pylist()), answer)
-    assert not told, f"batches and the table differ:\n{told}"
+    batches = batches_for(query, table)
+    for way, made in (
+        ("batches", query.match_arrow(batches)),
+        ("a run", read_all(query.run(), batches)),
+    ):
+        found = pa.Table.from_batches(made, query.output_schema)
+        told = difference(rows_of_answer(query, found.to_pylist()), answer)
+        assert not told, f"{way} and the table differ:\n{told}"
     return answer

@@ -7,7 +7,7 @@ Otherwise each query is a DataFrame, read by the next, with a shuffle between th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, TextIO
@@ -24,7 +24,7 @@ from celc_runtime.chain.columns import (
     types_of_chain,
 )
 from celc_runtime.chain.run import ChainRun, why_gathered
-from celc_runtime.chain.tables import check_order, conforming_batches
+from celc_runtime.chain.tables import check_order
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
@@ -70,7 +70,7 @@ def chain_plan(
     for level in levels_of(program).values():
         check_events(level, events, Route.SPARK)
     names = ", ".join(levels_of(program))
-    apart = _why_apart(program)
+    apart = why_apart(program)
     if not apart and ranges is None:
         lines = [
             f"query {program.name!r} reads {' and '.join(map(repr, program.plan.source.reads))}",
@@ -104,7 +104,7 @@ def chain_matches(
     return plan.matches
 
 
-def _why_apart(program: Program) -> str:
+def why_apart(program: Program) -> str:
     """Why the queries of a chain cannot share one stage; empty if they can."""
     if not any(level.plan.source.partition_by for level in levels_of(program).values()):
         return "there is no PARTITION BY that would spread the events"
@@ -120,11 +120,19 @@ def _in_one_stage(program: Program, events: DataFrame) -> DataFrame:
     if read.source.type_name in rows.columns:
         rows = rows.where(is_of_types(read, sorted(types_of_chain(program))))
     keys = source.partition_by
-    order = dict.fromkeys((*keys, *source.order_by, *source.tiebreak, *rows.columns))
+    order = sort_of_stage(program, rows.columns, rows.columns)
     spread = rows.repartition(*(column_named(name) for name in keys))
     ordered = spread.sortWithinPartitions(*(column_named(name) for name in order))
     route = ShippedFunction(program, "match", _matches_of_task)
     return mapped(ordered, route, program.output_ddl)
+
+
+def sort_of_stage(program: Program, read: Iterable[str], there: Sequence[str]) -> tuple[str, ...]:
+    """The columns by which the rows of a chain in one stage are sorted: keys, order, and then the
+    columns `read` of those that are there, so that equal rows alone are in any order."""
+    source = program.plan.source
+    names = (*source.partition_by, *source.order_by, *source.tiebreak, *read)
+    return tuple(name for name in dict.fromkeys(names) if name in there)
 
 
 def _matches_of_task(
@@ -132,7 +140,7 @@ def _matches_of_task(
 ) -> Iterator[pa.RecordBatch]:
     """The matches of a chain in one stage, from whole, sorted partitions."""
     run = ChainRun(program, RunOptions(ties_are_errors=True))
-    yield from read_all(run, conforming_batches(program, map(received, batches)))
+    yield from read_all(run, map(received, batches))
 
 
 # --- level by level -------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import in_one_piece, plain, plain_batch
+from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.events.partition_keys import codes_of_keys, key_tuples
 from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.chain.columns import as_run, declared_types, levels_of, source_of, types_of_chain
@@ -107,6 +108,8 @@ class ChainRun:
         self._program = program
         self._levels = {name: _Level(level, options) for name, level in levels_of(program).items()}
         self._types = types_of_chain(program)
+        self._source = source_of(program).plan
+        self._rows = 0
         self._key: tuple[object, ...] | None = None
 
     @property
@@ -114,7 +117,12 @@ class ChainRun:
         return sum(level.waiting for level in self._levels.values())
 
     def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Read a batch; yields the matches that are known to end before its last row."""
+        """Read a batch; yields the matches that are known to end before its last row.
+
+        Raises EventError where its columns do not fit the chain.
+        """
+        events = conforming(self._source, events, self._rows)
+        self._rows += len(events)
         for part in self._parts(pa.Table.from_batches([events])):
             if not len(part):
                 yield from self._read_up_to(None)  # a partition is over

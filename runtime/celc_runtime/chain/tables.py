@@ -1,20 +1,27 @@
 """A chain of queries over a table, on one machine: each query is run once."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.arrow.tables.event_tables import batches_of, table_of
+from celc_runtime.arrow.tables.pandas_frames import frame_of
 from celc_runtime.chain.columns import as_run, levels_of, source_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
-from celc_runtime.rules.any_query import matches_of_table
-from celc_runtime.run.feeding import read_all
+from celc_runtime.rules.any_query import matches_of_table, with_tables
+from celc_runtime.run.feeding import Reads, read_all
+from celc_runtime.run.source.run_options import PLAIN, RunOptions
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
@@ -26,25 +33,34 @@ def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Tab
     return _answer(program, table_of(source_of(program), events).to_batches(), first)
 
 
-def _answer(program: Program, events: Iterable[pa.RecordBatch], first: FirstMatches) -> pa.Table:
-    """The matches of a query that reads others; each level runs once on all events."""
+def _answer(
+    program: Program,
+    events: Iterable[pa.RecordBatch],
+    first: FirstMatches,
+    options: RunOptions = PLAIN,
+) -> pa.Table:
+    """The matches of a query that reads others; each level runs once on all events.
+
+    options: for the queries of declared streams.
+    """
     # In the declared types at once, because a column may have only one reader.
-    table = _joined(list(conforming_batches(program, events)))
+    table = joined(list(conforming_batches(program, events)))
     if table is None:
         table = source_of(program).file_schema.empty_table()
     types = types_of_chain(program)
     answers: dict[str, pa.Table] = {}
     for name, level in levels_of(program).items():
         if level.plan.source.reads:
-            run, rows = as_run(level), event_table(level, declared_rows(level, table), answers)
+            rows = event_table(level, declared_rows(level, table), answers)
+            wanted = first if name == program.name else FirstMatches(None)
+            answers[name] = matches_of_table(as_run(level), rows, wanted)
         else:
-            run, rows = level, rows_for(level, table, types)
-        wanted = first if name == program.name else FirstMatches(None)
-        answers[name] = matches_of_table(run, rows, wanted)
+            rows = rows_for(level, table, types)
+            answers[name] = matches_of_table(level, rows, FirstMatches(None), options)
     return answers[program.name]
 
 
-def _joined(batches: Sequence[pa.RecordBatch]) -> pa.Table | None:
+def joined(batches: Sequence[pa.RecordBatch]) -> pa.Table | None:
     """The batches as one table; None: there is none.
 
     Texts lose their dictionaries if only some batches have these.
@@ -63,18 +79,49 @@ def _joined(batches: Sequence[pa.RecordBatch]) -> pa.Table | None:
     return pa.Table.from_batches(batches) if batches else None
 
 
-def chain_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
-    """The same for `CompiledQuery.match_arrow`.
+class GatheredChain:
+    """Feeds batches to a query that reads others, where the chain cannot run batch by batch
+    (`why_gathered`): all events wait for the end."""
+
+    def __init__(self, program: Program, options: RunOptions = PLAIN) -> None:
+        self._program = program
+        self._options = options
+        self._batches: list[pa.RecordBatch] = []
+
+    def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Read a batch of events; yields nothing."""
+        self._batches.append(events)
+        yield from ()
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        batches, self._batches = self._batches, []
+        found = _answer(self._program, batches, FirstMatches(None), self._options)
+        yield from found.to_batches()
+
+    def finish(self) -> None:
+        """The queries have warned as each of them ended."""
+
+
+def chain_run(program: Program, options: RunOptions = PLAIN) -> Reads[pa.RecordBatch]:
+    """A new run of a query that reads others, to be fed batches of the declared streams.
 
     It needs bounded memory if the chain can run batch by batch. Otherwise all events are read
-    first.
+    first. options: for the queries of declared streams.
     """
     check_order(program)
-    batches = batches_of(source_of(program), events)
-    if why_gathered(program):
-        yield from _answer(program, batches, FirstMatches(None)).to_batches()
-        return
-    yield from read_all(ChainRun(program), conforming_batches(program, batches))
+    return (GatheredChain if why_gathered(program) else ChainRun)(program, options)
+
+
+def chain_of_events(program: Program, events: Any, **tables: Any) -> Iterator[pa.RecordBatch]:
+    """The same for `CompiledQuery.match_arrow`."""
+    program = with_tables(program, tables)
+    return read_all(chain_run(program), batches_of(source_of(program), events))
+
+
+def chain_of_frame(program: Program, frame: pandas.DataFrame, **tables: Any) -> pandas.DataFrame:
+    """The same for `CompiledQuery.match_pandas`."""
+    program = with_tables(program, tables)
+    return frame_of(chain_of_table(program, frame, FirstMatches(None)))
 
 
 def conforming_batches(

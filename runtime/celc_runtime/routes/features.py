@@ -66,6 +66,12 @@ def _lacks_time(program: Program) -> bool:
     return bool(order) and program.plan.source.type_of(order[0]) != "TIMESTAMP"
 
 
+def _asks_others(program: Program) -> bool:
+    plan = program.plan
+    asks = plan.asks_for_clock and plan.choice.clock is None and bool(plan.source.partition_by)
+    return asks or any(map(_asks_others, program.levels))
+
+
 ROW_PATTERN = Feature("MATCH_RECOGNIZE", lambda p: False)
 """A query of MATCH_RECOGNIZE has no other feature."""
 
@@ -95,7 +101,6 @@ RATE_UNITES = Feature(
 )
 LONG_RATE = Feature(f"LIMIT … PER of more than {MOST_RECENT:,} rows", _keeps_many)
 INTERLEAVES = Feature("CONSUME BY ANY with PARTITION BY", lambda p: p.plan.interleaves)
-KEYS = Feature("PARTITION BY", lambda p: bool(p.plan.source.partition_by))
 ORDER_IS_KEY = Feature(
     "PARTITION BY the first order column",
     lambda p: bool({*p.plan.source.order_by[:1]} & {*p.plan.source.key_columns}),
@@ -113,9 +118,9 @@ OFF_CLOCK = Feature(
     "absence at the end that is not measured on the first order column",
     lambda p: not all(map(p.plan.is_on_clock, p.plan.choice.deadlines)),
 )
-CLOCK = Feature(
-    "absence at the end that no clock decides",
-    lambda p: p.plan.asks_for_clock and p.plan.choice.clock is None,
+CLOCK_OF_ALL = Feature(
+    "PARTITION BY and an absence at the end that no clock decides, of it or a query that it reads",
+    _asks_others,
 )
 CLOSED = Feature("at_end='closed'", lambda p: p.plan.choice.at_end != "open")
 UNCERTAIN = Feature("uncertain time", lambda p: p.plan.source.uncertain is not None)

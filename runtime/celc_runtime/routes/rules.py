@@ -116,33 +116,11 @@ RULES = (
     ),
     # Queries over queries, and tables of parameters.
     _refused(
-        _ALL,
-        has.READS,
-        "reader-together",
-        "it reads the rows of {reads}",
-        "run it alone, with {name}.match(df) or match_table",
-    ),
-    _refused(
-        (Route.PANDAS, Route.RUN),
-        has.READS,
-        "reader-in-one-run",
-        "it reads the rows of {reads}, which this way cannot find",
-        "use match, match_table or match_arrow",
-    ),
-    _refused(
         Route.COMPACT,
         has.READS,
         "reader-compact",
         "it reads the rows of {reads}, and their graphs are not told apart from its own",
         _GRAPHS,
-    ),
-    _refused(
-        Route.SQL,
-        has.READS,
-        "reader-in-sql",
-        "it reads the rows of {reads}, and a function of SQL is one query",
-        "register the queries that are read, keep their rows in a view, and let a query over that "
-        "view read them; or use match",
     ),
     _refused(
         _STREAMS,
@@ -248,7 +226,7 @@ RULES = (
     ),
     _refused(
         _IN_TASKS,
-        (has.CLOCK, has.KEYS),
+        has.CLOCK_OF_ALL,
         "unknown-clock",
         "whether a match with an absence at its end is decided depends on the greatest {order!r} "
         "of all partitions, which this way does not see",

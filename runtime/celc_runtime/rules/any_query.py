@@ -68,13 +68,15 @@ def read_plan(program: Program) -> Plan:
 
 def matches_of_events(program: Program, events: Any, **tables: Any) -> Iterator[pa.RecordBatch]:
     """The matches of events in any form; see `CompiledQuery.match_arrow`."""
-    program = _with_tables(program, tables)
+    program = with_tables(program, tables)
     batches = batches_of(program, events)
     options, batches = _with_clock(program, RunOptions(), batches)
     return read_all(ordered_run(program, options), batches)
 
 
-def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
+def matches_of_table(
+    program: Program, events: Any, first: FirstMatches, options: RunOptions = PLAIN
+) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     table, numbered = sorted_for(read_plan(program), table_of(program, events))
     batches = table.to_batches(max_chunksize=_ROWS)
@@ -85,20 +87,22 @@ def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.T
 
         # Row by row, so that a call for a few matches ends early.
         place = unused_name("place", schema.names)
-        run = ForEachRun(program, RunOptions(numbered=numbered), place=place)
+        run = ForEachRun(program, replace(options, numbered=numbered), place=place)
         found = first.of(read_all(run, batches))
         matches = pa.Table.from_batches(found, schema.append(pa.field(place, pa.int64())))
         return in_order(program.plan, matches, place)
-    options, batches = _with_clock(program, RunOptions(numbered=numbered), batches)
+    options, batches = _with_clock(program, replace(options, numbered=numbered), batches)
     return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
 
 
-def _with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
+def with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
+    """A program with the tables that a call gives for parameter sets (`given_rows`); without any,
+    as it is."""
     if not tables:
         return program
-    from celc_runtime.rules.rows import with_tables
+    from celc_runtime.rules.rows import given_rows
 
-    return with_tables(program, tables)
+    return replace(program, rows=given_rows(program, tables))
 
 
 def _with_clock(
@@ -115,7 +119,7 @@ def _with_clock(
 
 def compact_of_events(program: Program, events: Any, **tables: Any) -> Iterator[pa.RecordBatch]:
     """The compact answers of events in any form; see `CompiledQuery.match_compact_arrow`."""
-    program = _with_tables(program, tables)
+    program = with_tables(program, tables)
     run = ordered_run(program, is_compact=True)
     return read_all(run, batches_of(program, events))
 
@@ -130,5 +134,5 @@ def compact_of_table(program: Program, events: Any) -> pa.Table:
 
 def matches_of_frame(program: Program, frame: pandas.DataFrame, **tables: Any) -> pandas.DataFrame:
     """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
-    program = _with_tables(program, tables)
+    program = with_tables(program, tables)
     return frame_of(matches_of_table(program, frame, FirstMatches(None)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,6 @@ from celc_runtime.plan.parameters import OfBoth, Parameters
 from celc_runtime.plan.plan import Attribute, Plan, Source
 from celc_runtime.plan.strategy import All
 from celc_runtime.program import Program, Rows
-
-
-def with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
-    """A program with the tables that a call gives for parameter sets; without any, as it is.
-
-    Raises TypeError for a table without a set and a value that is not a table, EventError if the
-    table does not fit the declaration.
-    """
-    if not tables:
-        return program
-    return replace(program, rows=given_rows(program, tables))
 
 
 def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:

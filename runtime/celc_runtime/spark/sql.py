@@ -32,7 +32,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.rules.any_query import new_run
-from celc_runtime.run.feeding import ReadsRanges
+from celc_runtime.run.feeding import Reads
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.input.columns import spark_type
 from celc_runtime.spark.worker.sorted_rows import HeldRows, sorted_table, why_not_sorted
@@ -41,8 +41,19 @@ from celc_runtime.spark.worker.task_sort import why_spark_sorts
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def registered(program: Program, spark: Any, name: str | None, *, sorts: bool = False) -> Any:
-    """A query's table function, registered in a Spark session; see `CompiledQuery.register`."""
+def registered(
+    program: Program,
+    spark: Any,
+    name: str | None,
+    *,
+    sorts: bool = False,
+    streams: tuple[type[TaskStream], type[TaskStream]] | None = None,
+) -> Any:
+    """A query's table function, registered in a Spark session; see `CompiledQuery.register`.
+
+    streams: of its tasks, for rows that Spark sorts and for rows that come in no order; None: those
+    of a query that reads no others.
+    """
     from pyspark.sql import functions
 
     if not hasattr(functions, "arrow_udtf"):
@@ -65,12 +76,14 @@ def registered(program: Program, spark: Any, name: str | None, *, sorts: bool = 
             f"Spark SQL has a table function {called!r} of its own, which this one would replace: "
             "choose another name, as in register(spark, name='fires')"
         )
-    if sorts and (why := why_spark_sorts(program.plan, _declared_types(program.plan))):
+    sorted_by_spark, sorting = streams or (TaskStream, SortingStream)
+    stream = (sorting if sorts else sorted_by_spark)(program)
+    plan = stream.reading.plan
+    if sorts and (why := why_spark_sorts(plan, _declared_types(plan))):
         raise ValueError(
             f"query {program.name!r} cannot be registered with sorts=True, because {why}: leave "
             "sorts out, and write ORDER BY or SORT BY in the call"
         )
-    stream = (SortingStream if sorts else TaskStream)(program)
     function = functions.arrow_udtf(_handler(stream), returnType=program.output_ddl)
     return spark.udtf.register(called, function)
 
@@ -114,17 +127,25 @@ def _handler(stream: TaskStream) -> type:
 class TaskStream:
     """The events of one task as a table function sees them: partition after partition.
 
-    Unpickled once in each task, so all instances of the class in a task share it.
+    Unpickled once in each task, so all instances of the class in a task share it. `reading` is a
+    program that reads the events.
     """
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._run: ReadsRanges | None = None
+        self.reading = self._reading_of(program)
+        self._run: Reads[pa.RecordBatch] | None = None
         self._begins = False
         self._last: tuple[object, ...] | None = None
 
     def __reduce__(self) -> Any:
         return ShippedFunction(self._program, "register", type(self)), ()
+
+    def _reading_of(self, program: Program) -> Program:
+        return program
+
+    def _new_run(self) -> Reads[pa.RecordBatch]:
+        return new_run(self._program, RunOptions(ties_are_errors=True))
 
     @property
     def waits(self) -> bool:
@@ -148,13 +169,13 @@ class TaskStream:
         equal, and where the partitions of the table are smaller than those of the query."""
         if not len(events):
             return
-        for batch in entered(self._program, pa.Table.from_batches([events])):
+        for batch in entered(self.reading, pa.Table.from_batches([events])):
             yield from self._pushed(batch)
 
     def _pushed(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches that end in a batch of events with all their columns."""
         if self._run is None:
-            self._run = new_run(self._program, RunOptions(ties_are_errors=True))
+            self._run = self._new_run()
         self._check_partition(events)
         yield from self._run.push(events)
 
@@ -164,7 +185,7 @@ class TaskStream:
             self._run.finish()
 
     def _check_partition(self, events: pa.RecordBatch) -> None:
-        plan = self._program.plan
+        plan = self.reading.plan
         whole = plan.interleaves or not plan.source.partition_by
         keys: list[tuple[object, ...]] = [()] if whole else partition_keys(plan, events)
         if not keys:
@@ -219,10 +240,10 @@ class SortingStream(TaskStream):
         and where a column to sort by cannot be sorted here."""
         if not len(events):
             return iter(())
-        (events,) = entered(self._program, pa.Table.from_batches([events]))
-        events = conforming(self._program.plan, events, self._seen)
+        (events,) = entered(self.reading, pa.Table.from_batches([events]))
+        events = conforming(self.reading.plan, events, self._seen)
         self._seen += len(events)
-        if why := why_not_sorted(self._program.plan, events.schema):
+        if why := why_not_sorted(self.reading.plan, events.schema):
             raise EventError(
                 f"query {self._program.name!r} was registered with sorts=True, but {why}: register "
                 "it without, and write ORDER BY or SORT BY in the call"
@@ -232,7 +253,7 @@ class SortingStream(TaskStream):
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """All matches: the partition is over, and its rows are sorted and read."""
-        for batch in sorted_table(self._program.plan, self._held.table()):
+        for batch in sorted_table(self.reading.plan, self._held.table()):
             yield from self._pushed(batch)
         self._held.close()
         yield from super().rest()

@@ -17,8 +17,8 @@ from celc_runtime.plan.parameters import OfBoth, OfEvent, Test
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.program import Program, Rows
+from celc_runtime.rules.any_query import with_tables
 from celc_runtime.rules.inner import rows_needed, with_event_windows
-from celc_runtime.rules.rows import with_tables
 from celc_runtime.spark.input.columns import column_named
 from celc_runtime.spark.input.probe import tell_job
 from celc_runtime.spark.input.pushdown import EXACT, has_many_odd_values

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from celc_runtime.chain.all_on_spark import matches_of_module_on_spark
+from celc_runtime.chain.all_tables import matches_of_module
 from celc_runtime.many.answers import rows_of
-from celc_runtime.many.on_spark import matches_of_all_on_spark
-from celc_runtime.many.tables import matches_of_all
 from celc_runtime.program import Program, warn_of_growth
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
@@ -42,14 +42,14 @@ class AllQueries:
         check_frame(events, "match_all", "match_all_table")
         programs = self._entered(Route.ALL, parameters)
         on_spark = {name: program.on_spark for name, program in programs.items()}
-        return matches_of_all_on_spark(on_spark, events)
+        return matches_of_module_on_spark(on_spark, events)
 
     def match_all_table(self, events: Any, **parameters: Any) -> dict[str, pa.Table]:
         """The answers of all queries to a table, by name, on this machine and without Spark.
 
         events, parameters: as for `match_table`. Raises the same errors.
         """
-        return matches_of_all(self._entered(Route.ALL_TABLE, parameters), events)
+        return matches_of_module(self._entered(Route.ALL_TABLE, parameters), events)
 
     def rows(self, answers: Any, name: str) -> Any:
         """One query's part of the answers of `match_all` or `match_all_table`.
