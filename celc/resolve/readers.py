@@ -37,10 +37,12 @@ class QueryRows:
     place: Span
     why_not: str = ""
     twice: str = ""
+    off_clock: bool = False
+    """Whether no time of the order column tells when they are known, because of an absence."""
 
 
-def rows_of(query: core.Query, node: syntax.Query) -> QueryRows:
-    """The rows of a resolved query."""
+def rows_of(query: core.Query, node: syntax.Query, read: Mapping[str, QueryRows]) -> QueryRows:
+    """The rows of a resolved query; `read` has those of the queries before it."""
     place = node.span if node.name is None else node.name.span
     attributes: dict[str, AttributeDeclaration] = {}
     places: dict[str, Span] = {}
@@ -57,7 +59,22 @@ def rows_of(query: core.Query, node: syntax.Query) -> QueryRows:
         attributes[attribute.name], places[attribute.name] = attribute, span
     event_type = EventType(query.name, query.name, tuple(attributes.values()))
     stream = Stream(query.name, (event_type,))
-    return QueryRows(stream, places, query.order_by, place, why_rows_are_not_read(query), twice)
+    off_clock = _is_off_clock(query) or any(read[name].off_clock for name in query.reads)
+    why_not = why_rows_are_not_read(query)
+    return QueryRows(stream, places, query.order_by, place, why_not, twice, off_clock)
+
+
+def _is_off_clock(query: core.Query) -> bool:
+    """Whether an absence at the end is measured in EVENTS, or not on the first order column."""
+    lengths = [
+        part.length for part in formulas_in(query.formula) if isinstance(part, core.AbsenceAfter)
+    ]
+    order = {None, *(one.name for one in query.order_by[:1])}
+    return any(
+        one.unit is core.WindowUnit.EVENTS
+        or (None if one.attribute is None else one.attribute.name) not in order
+        for one in lengths
+    )
 
 
 def _attributes(query: core.Query, place: Span) -> Iterator[tuple[AttributeDeclaration, Span]]:
@@ -187,11 +204,14 @@ def check_reader(
 
 
 def check_lasting(
-    node: syntax.Query, formula: core.Formula, found: Diagnostics, *, reads: bool
+    node: syntax.Query,
+    formula: core.Formula,
+    read: Sequence[tuple[syntax.Name, QueryRows]],
+    found: Diagnostics,
 ) -> None:
-    """Report all parts of a query that have no meaning where events last; `reads`: some are rows of
-    queries."""
-    if reads and node.for_each is not None:
+    """Report all parts of a query that have no meaning where events last; `read` as above."""
+    late = [name for name, rows in read if rows.off_clock]
+    if read and node.for_each is not None:
         found.add(messages.for_each(node.for_each.span))
     for part in formulas_in(formula):
         match part:
@@ -199,8 +219,8 @@ def check_lasting(
                 found.add(messages.contiguous(part.span))
             case core.Iteration(contiguous=True):
                 found.add(messages.contiguous(part.span))
-            case core.AbsenceAfter() if reads:
-                found.add(messages.absence_at_end(part.span))
+            case core.AbsenceAfter() if late:
+                found.add(messages.absence_at_end(late[0].text, part.span))
             case _:
                 pass
 

@@ -97,7 +97,7 @@ def resolve(
         if query is not None and found.errors == errors:
             queries.append(query)
             if query.name in read:
-                declarations = declarations.with_rows(rows_of(query, node))
+                declarations = declarations.with_rows(rows_of(query, node, declarations.rows))
         elif node.name is not None:
             wrong.add(node.name.text)
     found.raise_errors()
@@ -189,7 +189,7 @@ def _query(
         if any(one.is_rest for one in schema.event_types):
             found.add(messages.rest_in_reader(schema.read[0][0].text, schema.read[0][0].span))
     if lasts:
-        check_lasting(node, formula, found, reads=bool(reads))
+        check_lasting(node, formula, schema.read if reads else (), found)
     if simultaneous:
         check_simultaneous(node, formula, window, known, found, lasts=lasts)
     if not reads and uncertain is None:

@@ -85,6 +85,29 @@ def test_both_plans_are_one_machine(spark: Any, first: str, then: str, words: st
         assert _sorted(module.rows(everything, name)) == _sorted(wanted), name
 
 
+_LATE = """
+QUERY alone: SELECT x.v AS v FROM S WHERE A AS x ; !(B FILTER B.v > 4) FOR 3 SECONDS KEY
+QUERY calm: SELECT p, COUNT(p) AS n FROM alone, S WHERE alone AS p ; !alone FOR 2 SECONDS KEY2
+"""
+
+
+@pytest.mark.parametrize("at_end", ["open", "closed"])
+@pytest.mark.parametrize("then", ["PARTITION BY id", ""])
+@pytest.mark.filterwarnings("ignore")
+def test_absences_after_rows_are_decided_as_on_one_machine(
+    spark: Any, then: str, at_end: str
+) -> None:
+    text = _LATE.replace("KEY2", then).replace("KEY", "PARTITION BY id")
+    module = celc.compile(_DECLARED + text, order_by="ts", at_end=at_end)
+    query, events = module.queries["calm"], _events(80)
+    wanted = as_on_spark(query).match_table(events)
+    assert len(wanted)
+    frame = spark.createDataFrame(events)
+    assert _sorted(query.match(frame).toArrow()) == _sorted(wanted)
+    everything = module.match_all(frame).toArrow()
+    assert _sorted(module.rows(everything, "calm")) == _sorted(wanted)
+
+
 def _scans(frame: Any) -> int:
     return str(frame._jdf.queryExecution().executedPlan()).count("Scan")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from . import own_aggregates as expressions
 from .conditions import Row
-from .ends import alternatives, decided_time, is_decided, is_on
+from .ends import alternatives, decided_time, has_absence, is_decided, is_on, known_clock
 from .instants import check_simultaneous, instants_of
 from .lasting import (
     BEGIN,
@@ -207,6 +207,16 @@ def open_stream(
     ]
     if any(level.order_by != columns[0] for level in levels):
         raise CelError("a query with another order is read")
+    if any(level.is_off_clock for level in levels) and has_absence(asked.formula):
+        raise CelError("an absence among rows that no clock knows")
+    # No event of the input comes before its greatest time, and no row of a query that waits for
+    # an absence before what it knows.
+    inputs = [level.input_clock for level in levels]
+    own = Schema(file, tuple(name for name in asked.streams or () if name in file.streams))
+    inputs += [event.get(columns[0]) for event in events if own.type_of(event) is not None]
+    input_clock = max((one for one in inputs if one is not None), default=None)
+    input_clock = input_clock if clock is None else clock
+    waiting = [one for one in (input_clock, *(level.known for level in levels)) if one is not None]
     schema, events = _with_rows(file, asked, levels, events, columns[0])
     check(asked, schema)
     return Stream(
@@ -217,6 +227,10 @@ def open_stream(
         "simultaneous",
         work_limit,
         is_closed=is_closed,
+        clock=min(waiting, default=None),
+        input_clock=input_clock,
+        is_off_clock=any(level.is_off_clock for level in levels),
+        waits=any(level.known is not None for level in levels),
         lasting=True,
         starts=starts,
     )
@@ -372,10 +386,17 @@ class Stream:
         *,
         is_closed: bool,
         clock: Any = None,
+        input_clock: Any = None,
+        is_off_clock: bool = False,
+        waits: bool = False,
         lasting: bool = False,
         starts: Mapping[str, str] | None = None,
         times: Uncertain | None = None,
     ) -> None:
+        """`clock`: up to which the input is known; for a query over queries also the rows that it
+        reads. Of those `is_off_clock` says whether no clock tells when they are known, and `waits`
+        whether they are known later than the events of the input; `input_clock` is that of the
+        input."""
         self.lasting = lasting
         self.times = times
         self.query = query
@@ -417,6 +438,12 @@ class Stream:
         times = [] if self.order_by is None else [row.values[self.order_by].value for row in rows]
         self.clock = max((time for time in times if time is not None), default=None)
         self.clock = self.clock if clock is None else clock
+        self.input_clock = self.clock if input_clock is None else input_clock
+        self.is_off_clock = is_off_clock or not all(is_on(self.order_by, one) for one in lengths)
+        # None: the rows are known as soon as their events.
+        self.known = None
+        if (lengths or waits) and self.clock is not None and not self.is_off_clock:
+            self.known = known_clock(self.clock, self.ways)
         for part in self.parts.values():
             for attribute in dict.fromkeys(filter(None, measured)):
                 check_order(part.rows, attribute)

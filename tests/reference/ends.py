@@ -87,6 +87,13 @@ def passes(value: Any, length: n.Window) -> Any:
     return value + length.size
 
 
+def known_clock(clock: Any, ways: Sequence[Alternative]) -> Any:
+    """The time up to which all rows of a query are known, by the clock that decides its matches: a
+    row is known when its absence is certain."""
+    lengths = [one.length for one in ways if one.length is not None]
+    return min((passes(clock, replace(one, size=-one.size)) for one in lengths), default=clock)
+
+
 def is_decided(
     one: Alternative,
     start: int,

@@ -123,8 +123,6 @@ def check_event(start: Any, end: Any) -> None:
 def check_reader(query: n.Query, file: n.File, order_by: tuple[str, ...]) -> None:
     """Raise CelError where a query that reads queries has no meaning."""
     check_lasting(query, order_by)
-    if any(isinstance(part, n.NotAfter) for part in n.parts_of(query.formula)):
-        raise CelError("an absence after a match among rows of queries")
     for one in read_by(query, file):
         if one.per is not None or one.collapsed or one.for_each is not None:
             raise CelError(f"{one.name} has no rows that can be read")

@@ -64,6 +64,8 @@ def rows_of_answer(query: CompiledQuery, answer: Sequence[Mapping[str, Any]]) ->
                 one.name: [event["pos"] for event in row[one.name]] for one in plan.answer.labels
             },
         }
+        if "decided_time" in row:
+            found["decided_time"] = row["decided_time"]
         if plan.answer.collapsed:
             found["matches"] = str(row["matches"])
         if plan.answer.expressions:

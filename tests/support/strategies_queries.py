@@ -100,6 +100,15 @@ class _Formulas:
             case _:
                 return f"({one} ; {self.formula(depth - 1, single=single)})"
 
+    def absent(self, formula: str) -> str:
+        """What is absent before or after a formula, whose labels its conditions can name."""
+        found = self.atom(single=False)
+        label = found.partition(" AS ")[2]
+        bound = [one for one in self.single if f"AS {one}" in formula]
+        if label and bound and self._rng.random() < 0.3:
+            return f"{found} FILTER {label}.id = {self._rng.choice(bound)}.id"
+        return found
+
     def _condition(self, formula: str) -> str:
         """A condition on labels that a formula binds."""
         rng = self._rng
@@ -120,6 +129,12 @@ def _reader(rng: random.Random, read: list[str], *, keyed: bool) -> tuple[str, s
     made = _Formulas(rng, types)
     formula = made.formula(rng.randint(1, 2))
     shown = [label for label in made.single if f"AS {label}" in formula][:2]
+    if rng.random() < 0.2:
+        formula = f"!({made.absent(formula)}) FOR {rng.randint(0, 5)} [ts] ; {formula}"
+    if rng.random() < 0.25:
+        formula = f"{formula} ; !({made.absent(formula)}) FOR {rng.randint(0, 5)} [ts]"
+        if rng.random() < 0.2:
+            formula, shown = f"({formula}) OR {made.atom(single=False)}", []
     keys = _KEYS if keyed or rng.random() < 0.1 else ""
     number = "" if keys else f", {shown[-1]}.id AS id" if shown else ""
     items = "*"

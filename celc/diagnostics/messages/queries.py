@@ -168,10 +168,13 @@ def contiguous(span: Span) -> Diagnostic:
     return error("contiguous-rows", span, message, hint)
 
 
-def absence_at_end(span: Span) -> Diagnostic:
-    """`rises ; !falls FOR 5 MINUTES`."""
-    message = "an absence after a match is not supported where a query reads the rows of another"
-    hint = "write the absence between two events (a ; !b ; c), or in a query that is read"
+def absence_at_end(name: str, span: Span) -> Diagnostic:
+    """`rises ; !falls FOR 5 MINUTES`, where a rise is known after three more EVENTS."""
+    message = (
+        "a time decides an absence after a match, and no time tells when all rows of "
+        f"{quote(name)} are known, because of an absence at the end of its formula"
+    )
+    hint = "measure that absence on the order column: FOR 5 MINUTES, or FOR 5 [ts]"
     return error("absence-of-rows", span, message, hint)
 
 

@@ -5,15 +5,17 @@ the answers that are there.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.arrow.tables.event_tables import table_of
+from celc_runtime.chain.clocks import with_clock_of_rows
 from celc_runtime.chain.columns import as_run, source_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
-from celc_runtime.chain.tables import check_order, conforming_batches, joined
+from celc_runtime.chain.tables import check_order, conforming_batches, joined, latest_of
 from celc_runtime.many.groups import of_inputs, reading_all, reading_groups
 from celc_runtime.many.tables import matches_of_all
 from celc_runtime.program import Program
@@ -39,6 +41,7 @@ def matches_of_module(programs: Mapping[str, Program], events: Any) -> dict[str,
             own = source_of(program).file_schema.empty_table()
         below = {one.name: _as_read(programs[one.name], found[one.name]) for one in program.levels}
         rows = event_table(program, declared_rows(program, own), below)
+        program = with_clock_of_rows(program, partial(latest_of, program, own))
         found[name] = matches_of_table(as_run(program), rows, FirstMatches(None))
     return {name: found[name] for name in programs}
 

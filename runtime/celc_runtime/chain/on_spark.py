@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, TextIO
 
 import pyarrow as pa
 
 from celc_runtime.arrow.events.paths import received
+from celc_runtime.chain.clocks import with_clock_of_rows
 from celc_runtime.chain.columns import (
+    Types,
     as_run,
     declared_part,
     declared_types,
@@ -37,6 +39,7 @@ from celc_runtime.spark.in_numbers import ALL, RowNumbers
 from celc_runtime.spark.input.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import utc_instant
+from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.probe import UNKNOWN, told_rows
 from celc_runtime.spark.match import check_events, spark_plan
 from celc_runtime.values.types import ddl_of
@@ -160,6 +163,7 @@ def _level_by_level(
         own = declared_types(level)
         if level.plan.source.reads:
             frame, run = _event_frame(level, events, answers)
+            run = with_clock_of_rows(run, partial(_latest, level, events))
             plan = spark_plan(run, frame, None, presorted=False)
         else:
             foreign = sorted(types - own)
@@ -177,6 +181,17 @@ def _level_by_level(
         lambda: RowNumbers(told_rows(events), UNKNOWN, UNKNOWN),
         tuple(found),
     )
+
+
+def _latest(program: Program, events: DataFrame, types: Types) -> int | float | None:
+    """The greatest time in the events of some types (`Latest`), which a job finds."""
+    plan = source_of(program).plan
+    rows = needed_columns(plan, events)
+    if plan.source.type_name in rows.columns:
+        rows = rows.where(is_of_types(plan, sorted(types)))
+    name = plan.source.order_by[0]
+    found = rows.schema[name].dataType.simpleString()
+    return OrderColumn(name, plan.source.type_of(name), found).latest(rows)
 
 
 def _is_foreign(plan: Plan, types: list[tuple[str, str]], events: DataFrame) -> Column:

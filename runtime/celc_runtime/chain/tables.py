@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.arrow.tables.event_tables import batches_of, table_of
 from celc_runtime.arrow.tables.pandas_frames import frame_of
-from celc_runtime.chain.columns import as_run, levels_of, source_of, types_of_chain
-from celc_runtime.chain.rows import declared_rows, event_table, rows_for
+from celc_runtime.chain.clocks import with_clock_of_rows
+from celc_runtime.chain.columns import Types, as_run, levels_of, source_of, types_of_chain
+from celc_runtime.chain.rows import declared_rows, event_table, of_types, rows_for
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
 from celc_runtime.rules.any_query import matches_of_table, with_tables
 from celc_runtime.run.feeding import Reads, read_all
@@ -52,12 +56,27 @@ def _answer(
     for name, level in levels_of(program).items():
         if level.plan.source.reads:
             rows = event_table(level, declared_rows(level, table), answers)
+            level = with_clock_of_rows(level, partial(latest_of, program, table))
             wanted = first if name == program.name else FirstMatches(None)
             answers[name] = matches_of_table(as_run(level), rows, wanted)
         else:
             rows = rows_for(level, table, types)
             answers[name] = matches_of_table(level, rows, FirstMatches(None), options)
     return answers[program.name]
+
+
+def latest_of(program: Program, table: pa.Table, types: Types) -> int | float | None:
+    """The greatest time in the rows of some types (`Latest`), of a table that a chain reads."""
+    plan = source_of(program).plan
+    rows = of_types(plan, table, types)
+    column = table.column(plan.source.order_by[0])
+    latest = pc.max(column if rows is None else column.filter(pc.fill_null(rows, False)))
+    if not latest.is_valid:
+        return None
+    if pa.types.is_floating(latest.type) or pa.types.is_integer(latest.type):
+        number: int | float = latest.as_py()
+        return number
+    return int(latest.cast(arrow_type(plan.source.type_of(plan.source.order_by[0]))).value)
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.Table | None:
