@@ -27,8 +27,8 @@ def test_cases() -> None:
 
 
 def test_all_cases_are_there() -> None:
-    assert len(load_cases(folder=FOLDER)) == 80
-    assert len(load_refused(folder=FOLDER)) == 15
+    assert len(load_cases(folder=FOLDER)) == 87
+    assert len(load_refused(folder=FOLDER)) == 13
 
 
 @pytest.mark.parametrize("case", load_refused(FOLDER), ids=lambda case: case.name)

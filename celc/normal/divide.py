@@ -169,11 +169,28 @@ def _roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
         return NotFlat(
             "events that last can be in one match while they overlap", query.formula.span
         )
+    if query.lasting and any(map(_asks_for_the_end_of_a_part, forms_in(form))):
+        return NotFlat(
+            "':' before a part of several events asks when the whole part ends", query.formula.span
+        )
     roles = _with_roles(query, form)
     if isinstance(roles, NotFlat):
         return roles
     reason = _why_no_roles(query, form, roles.flat)
     return NotFlat(reason, query.formula.span) if reason else roles
+
+
+def _asks_for_the_end_of_a_part(form: lp.NormalForm) -> bool:
+    """Whether `:` or `:+` of events that last asks that nothing ends before a part of several
+    events does. Of one event its place in the order of ends tells it."""
+    match form:
+        case lp.Sequence(operands=operands, contiguous=gaps):
+            pairs = zip(operands[1:], gaps, strict=True)
+            return any(gap and not is_single_event(part) for part, gap in pairs)
+        case lp.Iteration(operand=operand, contiguous=True):
+            return not is_single_event(operand)
+        case _:
+            return False
 
 
 def _why_no_roles(query: Query, form: lp.NormalForm, flat: FlatForm) -> str:

@@ -40,6 +40,10 @@ class Axis:
         """How long a match lasts, which a window is compared with; times in microseconds."""
         return measure(self.time(end)) - measure(self.time(start))
 
+    def is_next(self, end: int, other: int, ends: Sequence[int]) -> bool:
+        """Whether nothing ends between these ends of two matches; `ends`: those of all events."""
+        return not any(end // self.width < one // self.width < other // self.width for one in ends)
+
     def first_position(self, start: int) -> int:
         """The first position of the instant in which the first event of a match ends."""
         return start % self.width
@@ -134,9 +138,6 @@ def check_lasting(query: n.Query, order_by: tuple[str, ...]) -> None:
         raise CelError("a query over events that last has one order column")
     if query.per_start:
         raise CelError("FIRST and LONGEST among events that last")
-    for part in n.parts_of(query.formula):
-        if isinstance(part, n.Next) or (isinstance(part, n.Repeat) and part.contiguous):
-            raise CelError("`:` among events that last")
 
 
 def read_by(query: n.Query, file: n.File) -> list[n.Query]:

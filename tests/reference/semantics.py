@@ -334,10 +334,16 @@ class Evaluator:
                     by_start[match[0]].append(match)
                 found[key] = by_start
             for start, group in found[key].items():
-                if start == k + 1 or (start > k and not contiguous):
+                if start == k + 1 or (start > k and (self.lasting or not contiguous)):
                     self._spend(1 + len(group))
                     for second in group:
-                        yield first, second
+                        if not (self.lasting and contiguous) or self._is_next(k, second[1]):
+                            yield first, second
+
+    def _is_next(self, end: int, other: int) -> bool:
+        """Whether a match that ends at the place `other` is the next after `end`, for events that
+        last."""
+        return self.axis.is_next(end, other, [one for _, one in self.instants])
 
     def _then(self, formula: n.Then | n.Next, nu: Environment) -> Iterable[ComplexEvent]:
         contiguous = isinstance(formula, n.Next)
@@ -400,7 +406,27 @@ class Evaluator:
         self._spend(len(absent))
         return any(k < start and end < el for start, end, _ in absent)
 
+    def _next_rounds(self, formula: n.Repeat, nu: Environment) -> Iterable[ComplexEvent]:
+        """`:+` among events that last, where each round ends next after the one before."""
+        rounds = self.scope(formula.body, nu)
+        chains = set(rounds)
+        for number in range(1, len(self.rows) + 1 if formula.most is None else formula.most + 1):
+            if number >= formula.least:
+                yield from chains
+            self._spend(1 + len(chains) * len(rounds))
+            chains = {
+                (i, j, mu | mu2)
+                for i, k, mu in chains
+                for start, j, mu2 in rounds
+                if start > k and self._is_next(k, j)
+            }
+            if not chains:
+                return
+
     def _repeat(self, formula: n.Repeat, nu: Environment) -> Iterable[ComplexEvent]:
+        if self.lasting and formula.contiguous:
+            yield from self._next_rounds(formula, nu)
+            return
         links: dict[int, list[ComplexEvent]] = defaultdict(list)
         for match in self.scope(formula.body, nu):
             links[match[0]].append(match)

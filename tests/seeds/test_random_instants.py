@@ -36,14 +36,11 @@ _NEED_ORDER = {
 SELECTORS = r"(NXT|LAST|MAX|STRICT)\("
 """Formulas of rounds have some of their own."""
 _SHAPES = (EVERYTHING - _NEED_ORDER, (EVERYTHING | SHORTER) - _NEED_ORDER, OF_ROUNDS - _NEED_ORDER)
-_OF_NEIGHBOURS = {Feature.CONTIGUOUS, Feature.REPEAT_CONTIGUOUS, Feature.COUNTED_CONTIGUOUS}
 _WITH_FIRST = EVERYTHING | SHORTER | {Feature.THEN_FIRST, Feature.LOCAL_WINDOW, Feature.NOT_BEFORE}
 _WITH_ENDS = EVERYTHING | {Feature.NOT_BEFORE, Feature.NOT_AFTER}
 BY_START = tuple(one - _NEED_ORDER | {Feature.PER_START} for one in (*_SHAPES, _WITH_ENDS))
 """Of queries with SELECT FIRST and LONGEST."""
-LASTING_SHAPES = tuple(
-    one - _OF_NEIGHBOURS - _NEED_ORDER for one in (*_SHAPES, _WITH_FIRST, _WITH_ENDS)
-)
+LASTING_SHAPES = tuple(one - _NEED_ORDER for one in (*_SHAPES, _WITH_FIRST, _WITH_ENDS))
 
 
 def simultaneous_stream(rng: random.Random, length: int) -> list[dict[str, Any]]:

@@ -74,11 +74,29 @@ class _Formulas:
             return self.atom(single=single)
         one = self.formula(depth - 1, single=single)
         kind = rng.choice(
-            (*(";",) * 5, "+", "+", "OR", "ALL", "UNLESS", "!", "WITHIN", "FILTER", "AND")
+            (
+                *(";",) * 4,
+                ":",
+                ":",
+                ":+",
+                "+",
+                "+",
+                "OR",
+                "ALL",
+                "UNLESS",
+                "!",
+                "WITHIN",
+                "FILTER",
+                "AND",
+            )
         )
         match kind:
             case "+":
                 return f"({self.formula(depth - 1, single=False)})+"
+            case ":":
+                return f"({one} : {self.formula(depth - 1, single=single)})"
+            case ":+":
+                return f"({self.formula(depth - 1, single=False)}):+"
             case "OR":
                 other = self.formula(depth - 1, single=False)
                 self.single = [label for label in self.single if f"AS {label}" not in one]

@@ -162,9 +162,9 @@ def order_of_texts(name: str, type: str, usable: Collection[str], span: Span) ->
 
 
 def contiguous(span: Span) -> Diagnostic:
-    """`rises : falls`, or `rises:+`."""
-    message = "events that last can overlap, so that none is the next one"
-    hint = "write ; or +, with conditions or a window that say how near they are"
+    """`rises : quiet? : falls`."""
+    message = "where events last, a part that may be missing has no ':' beside it"
+    hint = "write the ways out: (a : b : c) OR (a : c)"
     return error("contiguous-rows", span, message, hint)
 
 

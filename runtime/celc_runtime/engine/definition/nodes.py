@@ -100,7 +100,7 @@ class Then(Node):
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         for right in self.right.ending(stretch, end):
-            for before in ends_before(stretch, right.start, self.contiguous):
+            for before in ends_before(stretch, right, self.contiguous):
                 for left in self.left.ending(stretch, before):
                     yield joined(left, right)
 
@@ -154,7 +154,7 @@ class _Chain(Node):
                 yield last
             if self.before is None:
                 continue
-            for previous in ends_before(stretch, last.start, self.contiguous):
+            for previous in ends_before(stretch, last, self.contiguous):
                 for rounds in self.before.ending(stretch, previous):
                     yield joined(rounds, last)
 
@@ -630,10 +630,20 @@ def joined(left: Found, right: Found) -> Found:
     return Found(left.start, right.end, labels, left.questions | right.questions, left.begin)
 
 
-def ends_before(stretch: Stretch, start: int, contiguous: bool) -> Iterable[int]:
-    """The events at which a match that comes before `start` can end."""
+def ends_before(stretch: Stretch, match: Found, contiguous: bool) -> Iterable[int]:
+    """The events at which a match that comes before another can end.
+
+    If events last, the one before a contiguous match ends in the instant before the end of this
+    match, and before its start.
+    """
     if not contiguous:
-        return range(stretch.first, start)
+        return range(stretch.first, match.start)
+    start = match.start
+    if stretch.begins:
+        begin = first_of_instant(stretch, match.end)
+        if begin is None or start < begin:
+            return ()
+        start = begin
     if start > stretch.first and stretch.positions[start - 1] == stretch.positions[start] - 1:
         return (start - 1,)
     return ()
