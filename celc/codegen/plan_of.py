@@ -21,6 +21,7 @@ from celc.core.limits import DEFAULT_MAX_WORK, SIMULTANEOUS
 from celc.core.traversal import is_one_event, windows_in
 from celc.normal.normalize import output_labels
 from celc.plan.concerns import concerns_of
+from celc.plan.courses import course_of
 from celc.plan.deadlines import Deadline, deadlines_of, written_deadlines
 from celc.plan.program import Program
 from celc.plan.reaches import reaches_of
@@ -396,4 +397,5 @@ def _parameters(program: Program, *, sees_all: bool) -> rows.Parameters | None:
         consume_by=found.consume_by,
         concerns=concerns.of_types,
         why=concerns.why,
+        course=course_of(program),
     )

@@ -25,7 +25,7 @@ from celc.plan.relevance import (
     truths_that_matter,
 )
 
-_MOST_WAYS = 64  # combinations of conditions on a type; beyond them only the type is asked for
+MOST_WAYS = 64  # combinations of conditions on a type; beyond them only the type is asked for
 
 
 _Clause: TypeAlias = tuple[Test, ...]
@@ -52,22 +52,29 @@ def concerns_of(program: Program, *, sees_all_events: bool) -> Concerns:
         return Concerns(None, "the query asks for neighbours")
     if has_selectors(query.formula) or tables.contexts is not None or sees_all_events:
         return Concerns(None, "a selector compares matches")
-    found = []
-    columns = dict(parameters.columns)
-    # Answers to patterns are not attributes of the event or of the row.
-    columns |= {one.column: "" for one in parameters.patterns}
+    found, columns = [], columns_of(program)
     for conditions, truths in truths_that_matter(program):
         found.append(_concern(conditions, truths, columns))
     return Concerns(tuple(found))
 
 
+def columns_of(program: Program) -> dict[str, str]:
+    """The attribute of the row that each column holds; empty for answers to patterns, which are not
+    attributes of the event or of the row."""
+    parameters = program.query.parameters
+    assert parameters is not None
+    return {**dict(parameters.columns), **{one.column: "" for one in parameters.patterns}}
+
+
 def _concern(conditions: TypeConditions, truths: set[int], columns: Mapping[str, str]) -> Concern:
-    ways = tuple(_way(conditions, truth, columns) for truth in least_truths(truths))
-    asked = len(ways) <= _MOST_WAYS and all(ways)
+    ways = tuple(way_of(conditions, truth, columns) for truth in least_truths(truths))
+    asked = len(ways) <= MOST_WAYS and all(ways)
     return Concern(conditions.type.stream, conditions.type.name, ways if asked else ())
 
 
-def _way(conditions: TypeConditions, truth: int, columns: Mapping[str, str]) -> tuple[_Clause, ...]:
+def way_of(
+    conditions: TypeConditions, truth: int, columns: Mapping[str, str]
+) -> tuple[_Clause, ...]:
     """The clauses of the groups in a bit set, without clauses that an index cannot answer."""
     clauses = [_clause(clause, columns) for clause in clauses_of(conditions, truth)]
     return tuple(clause for clause in clauses if clause is not None)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from celc_runtime.plan.expressions import Aggregate, OwnAggregate, OwnCall, attributes_of, nodes_in
-from celc_runtime.plan.parameters import Concern
+from celc_runtime.plan.parameters import Concern, Move
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import (
@@ -131,8 +131,11 @@ def _in_range(what: str, numbers: Iterable[int], there: range) -> Violations:
 def _types(found: Plan) -> Violations:
     source = found.source
     declared = {*source.declared_types}
-    events: list[Relevant | Concern] = [*(source.relevant or ()), *(source.told_apart or ())]
-    events += () if source.parameters is None else source.parameters.concerns or ()
+    events: list[Relevant | Concern | Move] = [*(source.relevant or ()), *(source.told_apart or ())]
+    if source.parameters is not None:
+        course = source.parameters.course
+        events += source.parameters.concerns or ()
+        events += () if course is None else (*course.begins, *course.moves)
     for one in events:
         if (one.stream, one.type) not in declared:
             yield Violation(TYPES, f"{one.stream}.{one.type}")

@@ -68,6 +68,44 @@ class Concern:
     be true of more rows than matter, but never of fewer."""
 
 
+@frozen
+class Move:
+    """What events of one type can do to a partial match of a row."""
+
+    stream: str
+    type: str
+    source: int  # the state of the partial match; 0: none is needed, a match can begin
+    target: int | None
+    """The state after it. 0: the event has to be read, because a match can end or can go on in a
+    state that is not followed. None: the partial match is lost."""
+    way: tuple[tuple[Test, ...], ...]
+    """The events, as in `Concern`. It may be true of more events, but never of fewer."""
+
+
+@frozen
+class Course:
+    """How the partial matches of a row go on, from the event that begins them to the last one.
+
+    An event is read for a row only if it begins a match, or if the row is *alive*: it has a partial
+    match that the event can move, or that only the next event can move. What leads to no match is
+    not read at all.
+    """
+
+    begins: tuple[Concern, ...]  # the rows for which an event can begin a match
+    moves: tuple[Move, ...]
+    passes: tuple[int | None, ...]
+    """For each state from 1 on the state after an event that satisfies no condition, as
+    `Move.target`. A state that stays itself *waits*. In all others the very next event counts."""
+
+    def waits(self, state: int) -> bool:
+        return self.passes[state - 1] == state
+
+    @property
+    def jumps(self) -> bool:
+        """Whether some states wait: then the next event that matters is looked up by its values."""
+        return any(map(self.waits, range(1, len(self.passes) + 1)))
+
+
 @frozen(kw_only=True)
 class Parameters:
     """The parameter set of a query FOR EACH, and how its values come to the events."""
@@ -85,6 +123,8 @@ class Parameters:
     concerns: tuple[Concern, ...] | None = None
     """The rows that an event concerns, by its type; None: every event concerns every row."""
     why: str = ""  # the reason for None
+    course: Course | None = None
+    """How rows are followed where all events of a partition are at hand; None: they are not."""
 
     def type_of(self, attribute: str) -> str:
         return next(one.type for one in self.attributes if one.name == attribute)

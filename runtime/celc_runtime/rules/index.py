@@ -29,18 +29,22 @@ from celc_runtime.plan.parameters import Concern, OfBoth, OfEvent, OfRow, Test
 from celc_runtime.plan.row_search import bounds_of, choices_of, is_lower
 from celc_runtime.program import Rows
 from celc_runtime.rules.constants import truth_of
+from celc_runtime.rules.courses import Following
 from celc_runtime.rules.keys import Keys, keys_of
 from celc_runtime.rules.ordered_keys import OrderedKeys, ordered_keys, place_in_group
 from celc_runtime.rules.pairs import Pairs, pairs_of_intervals, pairs_of_places
+
+_AT_ONCE = 1 << 20  # about the pairs that are looked at before more are found
 
 
 def index_of(rows: Rows, concerns: Sequence[Concern] | None) -> RowIndex | None:
     """The index of the rows of a query, made once; None: every event concerns all rows."""
     if concerns is None:
         return None
-    if "index" not in rows.kept:
-        rows.kept["index"] = RowIndex(rows, concerns)
-    found: RowIndex = rows.kept["index"]
+    name = f"index of {hash(tuple(concerns))}"
+    if name not in rows.kept:
+        rows.kept[name] = RowIndex(rows, concerns)
+    found: RowIndex = rows.kept[name]
     return found
 
 
@@ -70,6 +74,20 @@ class RowIndex:
         values = _Values(columns, events)
         for way in ways:
             yield way.find(values)
+
+    def follow(
+        self,
+        type: tuple[str, str],
+        events: np.ndarray,
+        columns: pa.RecordBatch,
+        following: Following,
+    ) -> Iterator[Pairs]:
+        """As `find`, for events at which a match can begin: all events to read for each row."""
+        values = _Values(columns, events)
+        for way in self._ways.get(type, ()):
+            found = way.follow(values, following)
+            if found is not None:
+                yield found
 
     def _way(self, tests: tuple[Test, ...]) -> _Way:
         of_rows = np.ones(self._rows.count, np.bool_)
@@ -183,6 +201,34 @@ class _Way:
 
     def find(self, values: _Values) -> Pairs:
         """The pairs of events with the rows that they concern by this way."""
+        low, high = self._intervals_of(values)
+        if not self._second:
+            return pairs_of_intervals(values.events, low, high, self._order, self._count)
+        events, places = self._places_in(values, low, high, slice(None))
+        return pairs_of_places(events, places, self._order, self._count)
+
+    def follow(self, values: _Values, following: Following) -> Pairs | None:
+        """The pairs of the lives that begin with the events, as this way finds their rows; None:
+        there are none."""
+        if not len(self._order):
+            return None
+        low, high = self._intervals_of(values)
+        ends = np.cumsum(np.maximum(high.astype(np.int64) - low, 0))
+        lives, first = following.begin(), 0
+        while first < len(values.events):
+            behind = int(np.searchsorted(ends, (ends[first - 1] if first else 0) + _AT_ONCE))
+            part = slice(first, max(first + 1, behind))
+            if self._second:
+                events, places = self._places_in(values, low, high, part)
+            else:
+                events, places = _spread(values.events[part], low[part], high[part])
+            lives.add(events, self._order[places])
+            first = part.stop
+        return lives.pairs()
+
+    def _intervals_of(self, values: _Values) -> tuple[np.ndarray, np.ndarray]:
+        """int32[events]: for each event the interval of rows that its groups and the first
+        comparison leave."""
         groups = np.zeros(len(values.events), np.int64)
         for of_event in self._of_events:
             groups[~truth_of(of_event, values.column(of_event.attribute))] = -1
@@ -192,14 +238,26 @@ class _Way:
         one = self._first[0] if self._first else None
         keys, known = none if one is None else values.keys(one)
         low, high = _intervals(self._keys, groups, keys, known, one is None or one.counts_equal)
-        if not self._second:
-            return pairs_of_intervals(values.events, low, high, self._order, self._count)
+        return low, high
+
+    def _places_in(
+        self, values: _Values, low: np.ndarray, high: np.ndarray, part: slice
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(int32, some of the events; int32, indices in their intervals whose second bound
+        admits the event)."""
         other = self._second[0]
         keys, known = values.keys(other)
         events, places = _places(
-            values.events, low, high, keys, known, other.counts_equal, self._least, self._tree
+            values.events[part],
+            low[part],
+            high[part],
+            keys[part],
+            known[part],
+            other.counts_equal,
+            self._least,
+            self._tree,
         )
-        return pairs_of_places(events, places, self._order, self._count)
+        return events, places
 
 
 def _grouped(
@@ -266,6 +324,21 @@ def _intervals(ordered, groups, keys, known, counts_equal):  # type: ignore[no-u
             else:
                 high[event] = place_in_group(ordered, group, keys[event], counts_equal)
     return low, high
+
+
+@njit(nogil=True, cache=True)
+def _spread(events, low, high):  # type: ignore[no-untyped-def]
+    """(int32, events; int32, the indices in their intervals), event by event."""
+    count = 0
+    for number in range(len(low)):
+        count += max(0, high[number] - low[number])
+    of_events, places = np.empty(count, np.int32), np.empty(count, np.int32)
+    count = 0
+    for number in range(len(low)):
+        for place in range(low[number], high[number]):
+            of_events[count], places[count] = events[number], place
+            count += 1
+    return of_events, places
 
 
 @njit(nogil=True, cache=True)

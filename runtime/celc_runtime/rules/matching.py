@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,14 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.matches.match_ids import hashes, with_rows_in
-from celc_runtime.plan.parameters import Parameters, Pattern
+from celc_runtime.engine.arena.batch import NO_INTEGERS
+from celc_runtime.plan.parameters import Course, Parameters, Pattern
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, Rows
+from celc_runtime.rules.courses import Follower
 from celc_runtime.rules.index import RowIndex, index_of
 from celc_runtime.rules.inner import over_events, parameters_of
 from celc_runtime.rules.pairs import AllPairs, Pairs, united
 from celc_runtime.rules.patterns import answers
 from celc_runtime.rules.texts import with_one_dictionary
+
+
+def _none() -> np.ndarray:
+    return NO_INTEGERS
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,10 @@ class Events:
     types: np.ndarray  # int64, the places of their types in `declared_types`
     parts: np.ndarray  # int64, a number for the partition of each
     positions: np.ndarray  # int64, in their partitions
+    times: np.ndarray = field(default_factory=_none)
+    """int64, what the window is measured on; empty: there is no window."""
+    floors: np.ndarray = field(default_factory=_none)
+    """int64, the least time in the window that ends at each event."""
 
     @cached_property
     def has_parts(self) -> bool:
@@ -68,7 +78,14 @@ class Events:
     def slice(self, first: int, behind: int) -> Events:
         part = slice(first, behind)
         columns = self.columns.slice(first, behind - first)
-        return Events(columns, self.types[part], self.parts[part], self.positions[part])
+        return Events(
+            columns,
+            self.types[part],
+            self.parts[part],
+            self.positions[part],
+            self.times[part],
+            self.floors[part],
+        )
 
 
 def pairs_of(plan: Plan, index: RowIndex | None, rows: int, events: Events) -> Pairs:
@@ -81,6 +98,27 @@ def pairs_of(plan: Plan, index: RowIndex | None, rows: int, events: Events) -> P
         if len(of_type):
             found += index.find(type, of_type, events.columns)
     return united(found, rows)
+
+
+def pairs_followed(
+    plan: Plan, rows: Rows, course: Course, events: Events
+) -> tuple[Pairs, np.ndarray]:
+    """(the events to read for each row of a course; bool[events], whether an event begins or moves
+    a match of some row)."""
+    types = plan.source.declared_types
+    if "course" not in rows.kept:
+        rows.kept["course"] = Follower(rows, course, types)
+    index, follower = index_of(rows, course.begins), rows.kept["course"]
+    assert index is not None and isinstance(follower, Follower)
+    following = follower.of_events(
+        events.columns, events.types, events.parts, events.times, events.floors
+    )
+    found: list[Pairs] = []
+    for number, type in enumerate(types):
+        of_type = np.flatnonzero(events.types == number)
+        if len(of_type):
+            found += index.follow(type, of_type, events.columns, following)
+    return united(found, rows.count), following.met
 
 
 def pair_batch(

@@ -78,9 +78,11 @@ def _reader(query: str, parameters: Parameters) -> Program:
 
 
 def _order_of_neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
+    course = parameters.course
+    concerns = parameters.concerns if course is None else course.begins
     tests = (
         test
-        for concern in parameters.concerns or ()
+        for concern in concerns or ()
         for way in concern.ways
         for either in way
         for test in either

@@ -25,13 +25,15 @@ from celc_runtime.arrow.events.columns import Columns, Prepared
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.arrow.events.event_types import type_numbers
 from celc_runtime.arrow.events.instants import begins_instant
+from celc_runtime.arrow.events.window_keys import floors_of
 from celc_runtime.arrow.matches.compact import schema_of
+from celc_runtime.engine.arena.batch import NO_INTEGERS
 from celc_runtime.engine.definition.instants import instant_rows
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program
 from celc_runtime.rules.index import index_of
 from celc_runtime.rules.inner import over_events, over_pairs, parameters_of, rows_needed
-from celc_runtime.rules.matching import Events, pair_batch, pairs_of, with_rows
+from celc_runtime.rules.matching import Events, pair_batch, pairs_followed, pairs_of, with_rows
 from celc_runtime.rules.pairs import Pairs, begins_of_parts
 from celc_runtime.rules.rows import neighbours
 from celc_runtime.rules.texts import with_one_dictionary
@@ -160,7 +162,21 @@ class ForEachRun:
         types = type_numbers(self._plan, events, "a row")
         kept = [name for name in events.schema.names if name not in self._numbers]
         events = events.select(kept)
-        self._waiting.append(Events(events, types, parts, positions))
+        times, floors = self._window_of(prepared, positions)
+        self._waiting.append(Events(events, types, parts, positions, times, floors))
+
+    def _window_of(
+        self, prepared: Prepared, positions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(int64[events], what the window is measured on; int64[events], the least of it in the
+        window that ends at each); empty if there is no window."""
+        window, batch = self._plan.matching.window, prepared.batch
+        if window is None:
+            return NO_INTEGERS, NO_INTEGERS
+        times = positions if window.unit == "EVENTS" else batch.keys
+        if len(batch.floors):
+            return times, batch.floors
+        return times, floors_of(times, window.size, pa.int64())
 
     def _mark_own(self, events: pa.RecordBatch) -> None:
         """Remember between which times matches are returned, if some events are only read.
@@ -201,9 +217,7 @@ class ForEachRun:
             return
         columns, of_rows = with_one_dictionary(self._plan, events.columns, self._rows.columns)
         events, rows = replace(events, columns=columns), replace(self._rows, columns=of_rows)
-        index = index_of(self._rows, self._parameters.concerns)
-        pairs = pairs_of(self._plan, index, rows.count, events)
-        self._look_for_odd(events, pairs)
+        pairs = self._pairs_of(events)
         if self._plan.source.ties is not None:
             # A match starts and ends with whole instants, even if their first and last events do
             # not concern the row. These events change nothing else.
@@ -230,11 +244,23 @@ class ForEachRun:
             for matches in self._run.push_parts(batch, events.types_of(chosen), begins, positions):
                 yield from self._shown(matches)
 
-    def _look_for_odd(self, events: Events, pairs: Pairs) -> None:
+    def _pairs_of(self, events: Events) -> Pairs:
+        """The events to read for each row."""
+        course = self._parameters.course
+        if course is not None:
+            pairs, met = pairs_followed(self._plan, self._rows, course, events)
+        else:
+            index = index_of(self._rows, self._parameters.concerns)
+            pairs = pairs_of(self._plan, index, self._rows.count, events)
+            met = pairs.concerned(len(events.columns))
+        self._look_for_odd(events, met)
+        return pairs
+
+    def _look_for_odd(self, events: Events, met: np.ndarray) -> None:
         """Count odd events among those of types that the query reads and that concern a row."""
         source = self._plan.source
         read = [source.declared_types.index(one) for one in source.types]
-        matters = pairs.concerned(len(events.columns)) & np.isin(events.types, read)
+        matters = met & np.isin(events.types, read)
         parts = np.zeros_like(events.parts) if self._plan.interleaves else events.parts
         self._odd.look(events.columns, matters, tied_rows(source, events.columns, parts))
 
@@ -273,4 +299,6 @@ def _together(parts: list[Events]) -> Events:
         np.concatenate([one.types for one in parts]),
         np.concatenate([one.parts for one in parts]),
         np.concatenate([one.positions for one in parts]),
+        np.concatenate([one.times for one in parts]),
+        np.concatenate([one.floors for one in parts]),
     )
