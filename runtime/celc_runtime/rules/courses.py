@@ -22,15 +22,15 @@ for each event that begins a match, and cleared when the window has passed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.engine.values.copies import copy_to
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.parameters import Course, OfBoth, OfEvent, OfRow, Test
 from celc_runtime.plan.row_search import choices_of
@@ -43,14 +43,17 @@ from celc_runtime.rules.pairs import Pairs, pairs_of_places
 _EQUAL, _BELOW, _UP_TO, _ABOVE, _FROM, _TRUE = range(6)
 """How an event is compared with a row; `_TRUE`: the event alone decides."""
 
+_AHEAD = 64  # rows whose shapes are read together
+
 _OPERATORS = {"=": _EQUAL, "<": _BELOW, "<=": _UP_TO, ">": _ABOVE, ">=": _FROM}
 
 
 class _Moves(NamedTuple):
-    """Moves with one test of each OR: choices. Those of a row are found by the row's *shape*."""
+    """Moves with one test of each OR: choices. Rows that have the same ones are of one *shape*, and
+    each shape has choices of its own, because the keys of its rows lie in columns of their own."""
 
-    first: np.ndarray  # int64[shapes + 1], where the choices of each shape begin in `of_shapes`
-    of_shapes: np.ndarray  # int64, numbers of choices
+    first: np.ndarray  # int64[shapes + 1], where the choices of each shape begin
+    begun: np.ndarray  # int64[shapes], the bits of the states after an event that begins a match
     types: np.ndarray  # int64[choices], the type of the event among `declared_types`
     sources: np.ndarray  # int64[choices], the bit of the state
     targets: np.ndarray  # int64[choices], the bit of the state afterwards; 0: none
@@ -59,8 +62,9 @@ class _Moves(NamedTuple):
     operators: np.ndarray  # int64
     of_events: np.ndarray  # int64, the column of the event's key
     of_rows: np.ndarray  # int64, the column of the row's key
-    looked_up: np.ndarray  # int64[choices], the column of the row's key that finds events
-    bases: np.ndarray  # int64[choices], the first group of that key among the `_Events.places`
+    looked_up: np.ndarray  # int64[choices], the column of the row's code that finds events
+    found_by: np.ndarray  # int64[choices], the column of their codes
+    bases: np.ndarray  # int64[choices], the first group of these codes in `_Events.places`
 
 
 class _States(NamedTuple):
@@ -78,7 +82,12 @@ class _Events(NamedTuple):
     parts: np.ndarray  # int64[events]
     times: np.ndarray  # int64[events], what the window is measured on; empty: there is no window
     floors: np.ndarray  # int64[events], the least time in the window that ends at the event
-    places: OrderedKeys  # the events with each key that rows look up
+    places: OrderedKeys  # the events with each code that rows look up
+    later: np.ndarray  # int32[events, columns], the next event with the same code in such a column
+
+
+_Asked: TypeAlias = tuple[str, str, str, bool]
+"""What is compared: (the attribute of events, the type, that of the rows, whether by order)."""
 
 
 @dataclass(frozen=True)
@@ -109,16 +118,15 @@ class Follower:
         self._course = course
         self._count = rows.count
         self._rows = rows
-        self._compared: dict[tuple[str, str, bool], _Compared] = {}
-        self._places: dict[OfBoth, int] = {}
-        self._columns: dict[tuple[str, str, bool] | OfEvent, int] = {}
-        of_rows: list[np.ndarray] = []
-        known: dict[OfBoth, np.ndarray] = {}
-        self._read_tests(of_rows, known)
-        self.keys = np.ascontiguousarray(np.stack(of_rows, axis=1)) if of_rows else _no_keys(rows)
+        self._compared: dict[_Asked, _Compared] = {}
+        self._columns: dict[_Asked | OfEvent, int] = {}
+        self._values: dict[OfBoth, tuple[np.ndarray, np.ndarray]] = {}
+        self._read_tests()
         self._bases = self._first_groups()
-        self._moves = self._moves_by_shape(list(declared_types), known)
+        self._moves = self._moves_by_shape(list(declared_types))
         self._states = _states_of(course)
+        # Only if the first event of a match can be its last one has it to be read in any case.
+        self._is_quick = not self._moves.reads[self._moves.sources == 1].any()
 
     def of_events(
         self,
@@ -143,25 +151,29 @@ class Follower:
             keys[:, place] = found
             if not known.all():
                 nulls |= np.where(known, 0, 1 << place)
-        events = _Events(keys, nulls, types, parts, times, floors, self._index_of(keys))
-        return Following(events, self.keys, self._shapes, self._moves, self._states, self._count)
+        events = _Events(keys, nulls, types, parts, times, floors, *self._index_of(keys))
+        return Following(events, self._keys, self._moves, self._states, self._is_quick)
+
+    def _asked(self, test: OfBoth) -> _Asked:
+        of_row = str(self._rows.columns[test.parameter].type)
+        return test.attribute, test.type, of_row, test.operator != "="
 
     # --- preparing --------------------------------------------------------------------------------
 
-    def _read_tests(self, of_rows: list[np.ndarray], known: dict[OfBoth, np.ndarray]) -> None:
-        """Give each comparison its column of keys of rows, and of events."""
+    def _read_tests(self) -> None:
+        """Give each comparison its column of keys of events, and its keys of rows."""
         tests = dict.fromkeys(
             test for move in self._course.moves for either in move.way for test in either
         )
-        parameters: dict[tuple[str, str, bool], dict[str, None]] = {}
+        parameters: dict[_Asked, dict[str, None]] = {}
         for test in tests:
             if isinstance(test, OfBoth):
-                parameters.setdefault(_asked(test), {})[test.parameter] = None
+                parameters.setdefault(self._asked(test), {})[test.parameter] = None
             elif isinstance(test, OfEvent):
                 self._columns[test] = len(self._columns)
-        columns: dict[tuple[tuple[str, str, bool], str], tuple[int, np.ndarray]] = {}
+        columns: dict[tuple[_Asked, str], tuple[np.ndarray, np.ndarray]] = {}
         for asked, names in parameters.items():
-            attribute, type, ordered = asked
+            attribute, type, _, ordered = asked
             arrays = [plain(self._rows.columns[name]) for name in names]
             keys = keys_of(pa.concat_arrays(arrays), type, ordered=ordered)
             distinct = None if ordered else np.unique(keys.of_rows[keys.known])
@@ -172,13 +184,12 @@ class Follower:
                 values = keys.of_rows[part]
                 if distinct is not None:
                     values = np.searchsorted(distinct, values)
-                columns[asked, name] = len(of_rows), keys.known[part]
-                of_rows.append(values.astype(np.int64))
+                columns[asked, name] = values.astype(np.int64), keys.known[part]
         for test in tests:
             if isinstance(test, OfBoth):
-                self._places[test], known[test] = columns[_asked(test), test.parameter]
+                self._values[test] = columns[self._asked(test), test.parameter]
 
-    def _first_groups(self) -> dict[tuple[str, str, bool], int]:
+    def _first_groups(self) -> dict[_Asked, int]:
         """The first group of each column of codes, if events are looked up."""
         bases, groups = {}, 0
         for asked, compared in self._compared.items():
@@ -188,76 +199,104 @@ class Follower:
         self._groups = groups
         return bases
 
-    def _moves_by_shape(
-        self, declared_types: list[tuple[str, str]], known: dict[OfBoth, np.ndarray]
-    ) -> _Moves:
-        types, sources, targets, reads, looked_up, bases = [], [], [], [], [], []
-        first, operators, of_events, of_rows = [0], [], [], []
-        there: list[np.ndarray] = []
-        for move in self._course.moves:
-            for choice in choices_of(move.way):
-                types.append(declared_types.index((move.stream, move.type)))
-                sources.append(1 << move.source)
-                targets.append(1 << move.target if move.target else 0)
-                reads.append(move.target == 0)
-                there.append(self._there(choice, known))
-                asked = sorted(choice, key=lambda test: test.operator != "=")
-                for test in asked:
+    def _moves_by_shape(self, declared_types: list[tuple[str, str]]) -> _Moves:
+        """The moves of each shape. Also lays out the keys of rows: the shape, keys of equalities,
+        and other keys."""
+        choices = [
+            (move, sorted(choice, key=lambda test: test.operator != "="))
+            for move in self._course.moves
+            for choice in choices_of(move.way)
+        ]
+        samples, shapes = _shapes_of([self._there(tests) for _, tests in choices], self._count)
+        made, first, begun, kept = _Written(), [0], [], []
+        for shape, there in enumerate(samples):
+            places: dict[tuple[str, _Asked], int] = {}
+            own = [choices[number] for number in there]
+            compared = [t for _, tests in own for t in tests if isinstance(t, OfBoth)]
+            for test in sorted(compared, key=lambda test: test.operator != "="):
+                name = test.parameter, self._asked(test)
+                if name not in places:
+                    places[name] = len(places) + 1
+                    kept.append((shape, places[name], self._values[test][0]))
+            for move, tests in own:
+                made.types.append(declared_types.index((move.stream, move.type)))
+                made.sources.append(1 << move.source)
+                made.targets.append(1 << move.target if move.target else 0)
+                made.reads.append(move.target == 0)
+                for test in tests:
                     if isinstance(test, OfBoth):
-                        operators.append(_OPERATORS[test.operator])
-                        of_events.append(self._columns[_asked(test)])
-                        of_rows.append(self._places[test])
+                        made.operators.append(_OPERATORS[test.operator])
+                        made.of_events.append(self._columns[self._asked(test)])
+                        made.of_rows.append(places[test.parameter, self._asked(test)])
                     elif isinstance(test, OfEvent):
-                        operators.append(_TRUE)
-                        of_events.append(self._columns[test])
-                        of_rows.append(0)
-                first.append(len(operators))
-                equal = next(
-                    (t for t in asked if isinstance(t, OfBoth) and t.operator == "="), None
-                )
-                looked_up.append(-1 if equal is None else self._places[equal])
-                bases.append(-1 if equal is None else self._bases.get(_asked(equal), -1))
-        begins, of_shapes, self._shapes = _shapes_of(there, self._count)
-        return _Moves(
-            begins,
-            of_shapes,
-            np.array(types, np.int64),
-            np.array(sources, np.int64),
-            np.array(targets, np.int64),
-            np.array(reads, np.bool_),
-            np.array(first, np.int64),
-            np.array(operators, np.int64),
-            np.array(of_events, np.int64),
-            np.array(of_rows, np.int64),
-            np.array(looked_up, np.int64),
-            np.array(bases, np.int64),
+                        made.operators.append(_TRUE)
+                        made.of_events.append(self._columns[test])
+                        made.of_rows.append(0)
+                made.tests.append(len(made.operators))
+                looked_up, found_by, base = self._look_up(tests, compared, places)
+                made.looked_up.append(looked_up)
+                made.found_by.append(found_by)
+                made.bases.append(base)
+            begins = [at for at in range(first[-1], len(made.types)) if made.sources[at] == 1]
+            begun.append(sum({made.targets[at] for at in begins}))
+            first.append(len(made.types))
+        self._keys = np.zeros(
+            (self._count, 1 + max((at for _, at, _ in kept), default=0)), np.int64
         )
+        self._keys[:, 0] = shapes
+        of_shape = [np.flatnonzero(shapes == shape) for shape in range(len(samples))]
+        for shape, place, values in kept:
+            self._keys[of_shape[shape], place] = values[of_shape[shape]]
+        return made.moves(first, begun)
 
-    def _there(self, choice: Sequence[Test], known: dict[OfBoth, np.ndarray]) -> np.ndarray:
+    def _look_up(
+        self,
+        tests: Sequence[Test],
+        compared: Sequence[OfBoth],
+        places: Mapping[tuple[str, _Asked], int],
+    ) -> tuple[int, int, int]:
+        """(the column of the row's code that finds the events of a choice, that of the events' codes,
+        and the first group of these); -1 where events are not looked up.
+
+        compared: all comparisons of the row. An attribute that more of them ask for is preferred:
+        it is looked up once for all.
+        """
+        equal = [test for test in tests if isinstance(test, OfBoth) and test.operator == "="]
+        if not equal or not self._course.jumps:
+            return -1, -1, -1
+        often = Counter(map(self._asked, compared))
+        test = max(equal, key=lambda test: often[self._asked(test)])
+        asked = self._asked(test)
+        return places[test.parameter, asked], self._columns[asked], self._bases[asked]
+
+    def _there(self, choice: Sequence[Test]) -> np.ndarray:
         """bool[rows]: the rows for which the choice can be true; NULL satisfies no comparison."""
         found = np.ones(self._count, np.bool_)
         for test in choice:
             if isinstance(test, OfRow):
                 found &= truth_of(test, self._rows.columns[test.parameter])
             elif isinstance(test, OfBoth):
-                found &= known[test]
+                found &= self._values[test][1]
         return found
 
-    def _index_of(self, keys: np.ndarray) -> OrderedKeys:
-        """The events with each code of each column that is looked up, in groups."""
-        events, starts, count = [], [np.zeros(1, np.int64)], 0
+    def _index_of(self, keys: np.ndarray) -> tuple[OrderedKeys, np.ndarray]:
+        """(the events with each code of each column that is looked up, in groups; `later`)."""
+        found, starts, count = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)], 0
+        later = np.full(keys.shape if self._bases else (0, 0), len(keys), np.int32)
         for asked in self._bases:
-            codes, compared = keys[:, self._columns[asked]], self._compared[asked]
+            column, compared = self._columns[asked], self._compared[asked]
             assert compared.distinct is not None
-            groups = len(compared.distinct)
-            places = np.flatnonzero(codes >= 0)
-            codes = codes[places]
-            events.append(places[np.argsort(codes, kind="stable")])
-            ends = np.cumsum(np.bincount(codes, minlength=groups))
-            starts.append(count + ends)
+            places = np.flatnonzero(keys[:, column] >= 0)
+            places = places[np.argsort(keys[places, column], kind="stable")]
+            codes = keys[places, column]
+            same = codes[1:] == codes[:-1]
+            later[places[:-1][same], column] = places[1:][same]
+            found.append(places)
+            counts = np.bincount(codes, minlength=len(compared.distinct))
+            starts.append(count + np.cumsum(counts))
             count += len(places)
-        found = np.concatenate(events) if events else np.zeros(0, np.int64)
-        return ordered_keys(found.astype(np.int64), np.concatenate(starts).astype(np.int64))
+        groups = np.concatenate(starts).astype(np.int64)
+        return ordered_keys(np.concatenate(found).astype(np.int64), groups), later
 
 
 @dataclass
@@ -266,14 +305,9 @@ class Following:
 
     events: _Events
     keys: np.ndarray
-    shapes: np.ndarray
     moves: _Moves
     states: _States
-    rows: int
-
-    def __post_init__(self) -> None:
-        self.met = np.zeros(len(self.events.types), np.bool_)
-        """The events that begin a match or move one, of those that were visited."""
+    is_quick: bool
 
     def begin(self) -> Lives:
         """Follow rows anew, from other first events."""
@@ -285,7 +319,7 @@ class Lives:
 
     def __init__(self, following: Following) -> None:
         self._following = following
-        self._visited = np.full(following.rows, -1, np.int64)
+        self._visited = np.full(len(following.keys), -1, np.int64)
         self._found: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(self, events: np.ndarray, rows: np.ndarray) -> None:
@@ -293,20 +327,26 @@ class Lives:
 
         Events ascend, also from call to call.
         """
-        of = self._following
-        self._found.append(
-            _follow(
+        of, number, room = self._following, 0, max(1024, len(events))
+        while number < len(events):
+            of_rows, of_events = np.empty(room, np.int32), np.empty(room, np.int32)
+            shapes = np.empty(_AHEAD, np.int64)
+            number, count = _follow(
+                number,
                 events,
                 rows,
                 of.events,
                 of.keys,
-                of.shapes,
                 of.moves,
                 of.states,
                 self._visited,
-                of.met,
+                of.is_quick,
+                shapes,
+                of_rows,
+                of_events,
             )
-        )
+            self._found.append((of_rows[:count].copy(), of_events[:count].copy()))
+            room *= 2  # one life can be longer
 
     def pairs(self) -> Pairs | None:
         """The events to read for each row; None: there are none."""
@@ -314,35 +354,45 @@ class Lives:
         if not len(rows):
             return None
         events = np.concatenate([one for _, one in self._found])
-        order = np.arange(self._following.rows, dtype=np.int32)
-        return pairs_of_places(events, rows, order, self._following.rows)
+        count = len(self._following.keys)
+        return pairs_of_places(events, rows, np.arange(count, dtype=np.int32), count)
 
 
-def _asked(test: OfBoth) -> tuple[str, str, bool]:
-    return test.attribute, test.type, test.operator != "="
+@dataclass
+class _Written:
+    """The columns of `_Moves`, while they grow."""
+
+    types: list[int] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    targets: list[int] = field(default_factory=list)
+    reads: list[bool] = field(default_factory=list)
+    tests: list[int] = field(default_factory=lambda: [0])
+    operators: list[int] = field(default_factory=list)
+    of_events: list[int] = field(default_factory=list)
+    of_rows: list[int] = field(default_factory=list)
+    looked_up: list[int] = field(default_factory=list)
+    found_by: list[int] = field(default_factory=list)
+    bases: list[int] = field(default_factory=list)
+
+    def moves(self, first: list[int], begun: list[int]) -> _Moves:
+        """The columns as arrays."""
+        whole = {name: np.array(column, np.int64) for name, column in vars(self).items()}
+        whole["reads"] = np.array(self.reads, np.bool_)
+        return _Moves(np.array(first, np.int64), np.array(begun, np.int64), **whole)
 
 
-def _no_keys(rows: Rows) -> np.ndarray:
-    return np.zeros((rows.count, 1), np.int64)
-
-
-def _shapes_of(
-    there: Sequence[np.ndarray], rows: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(int64[shapes + 1], where the choices of each shape begin; int64, the choices; int64[rows],
-    the shape of each row). Rows of one shape have the same choices."""
+def _shapes_of(there: Sequence[np.ndarray], rows: int) -> tuple[list[list[int]], np.ndarray]:
+    """(the choices of each shape; int64[rows], the shape of each row)."""
     shapes = np.zeros(rows, np.int64)
     for choice in there:
         shapes = shapes * 2 + choice
-        if len(there) > 1 and shapes.size and shapes.max() > 1 << 40:
+        if shapes.size and shapes.max() > 1 << 40:
             shapes = np.unique(shapes, return_inverse=True)[1].astype(np.int64)
     _, sample, shapes = np.unique(shapes, return_index=True, return_inverse=True)
-    of_shapes = [
+    found = [
         [number for number, choice in enumerate(there) if choice[row]] for row in sample.tolist()
     ]
-    begins = np.cumsum([0, *map(len, of_shapes)])
-    choices = [number for found in of_shapes for number in found]
-    return begins.astype(np.int64), np.array(choices, np.int64), shapes.astype(np.int64)
+    return found, shapes.astype(np.int64)
 
 
 def _states_of(course: Course) -> _States:
@@ -357,7 +407,7 @@ def _states_of(course: Course) -> _States:
 # --- kernels --------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
 def _admits(choice, event, row, events, keys, moves):  # type: ignore[no-untyped-def]
     """Whether an event is of the type of a choice and satisfies its tests."""
     if events.types[event] != moves.types[choice]:
@@ -386,19 +436,17 @@ def _admits(choice, event, row, events, keys, moves):  # type: ignore[no-untyped
     return True
 
 
-@njit(nogil=True, cache=True)
-def _visit(event, row, alive, events, keys, shapes, moves, states):  # type: ignore[no-untyped-def]
+@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
+def _visit(event, row, alive, events, keys, moves, states):  # type: ignore[no-untyped-def]
     """(the states of the row after an event; whether the event has to be read; whether a match can
-    begin with it; whether it does anything at all)."""
-    shape, sources = shapes[row], alive | 1
-    after, reads, begins, met = alive & states.waits, False, False, False
-    for number in range(moves.first[shape], moves.first[shape + 1]):
-        choice = moves.of_shapes[number]
+    begin with it)."""
+    shape, sources = keys[row, 0], alive | 1
+    after, reads, begins = alive & states.waits, False, False
+    for choice in range(moves.first[shape], moves.first[shape + 1]):
         if sources & moves.sources[choice] == 0:
             continue
         if not _admits(choice, event, row, events, keys, moves):
             continue
-        met = True
         after |= moves.targets[choice]
         reads |= moves.reads[choice]
         begins |= moves.sources[choice] == 1
@@ -408,27 +456,30 @@ def _visit(event, row, alive, events, keys, shapes, moves, states):  # type: ign
             if (rest >> state) & 1:
                 after |= states.passes[state]
                 reads |= states.reads[state]
-    return after, reads, begins, met
+    return after, reads, begins
 
 
-@njit(nogil=True, cache=True)
-def _next(event, row, alive, events, keys, shapes, moves, states):  # type: ignore[no-untyped-def]
+@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
+def _next(event, row, alive, events, keys, moves, states):  # type: ignore[no-untyped-def]
     """The next event that has to be visited; −1: there is none in the partition."""
     count = len(events.types)
     found = np.int64(count)
     if alive & ~states.waits:
         found = np.int64(event) + 1
     else:
-        shape, sources = shapes[row], alive | 1
+        shape, sources = keys[row, 0], alive | 1
         before = np.int64(-1)
-        for number in range(moves.first[shape], moves.first[shape + 1]):
-            choice = moves.of_shapes[number]
+        for choice in range(moves.first[shape], moves.first[shape + 1]):
             if sources & moves.sources[choice] == 0:
                 continue
-            group = moves.bases[choice] + keys[row, moves.looked_up[choice]]
+            code = keys[row, moves.looked_up[choice]]
+            group = moves.bases[choice] + code
             if group == before:
                 continue
             before = group
+            if events.keys[event, moves.found_by[choice]] == code:
+                found = min(found, np.int64(events.later[event, moves.found_by[choice]]))
+                continue
             place = place_in_group(events.places, group, event, True)
             if place < events.places.starts[group + 1]:
                 found = min(found, events.places.keys[place])
@@ -437,43 +488,81 @@ def _next(event, row, alive, events, keys, shapes, moves, states):  # type: igno
     return np.int64(-1)
 
 
-@njit(nogil=True, cache=True)
-def _follow(  # type: ignore[no-untyped-def]
-    first, rows, events, keys, shapes, moves, states, visited, met
-):
-    """(int32, rows; int32, the events to read for them): those of each row ascend.
+@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
+def _goes_on(event, row, shape, events, keys, moves, states):  # type: ignore[no-untyped-def]
+    """Whether a match that begins with an event can go on with another one.
 
-    visited: int64[rows], the last event of the last life of each row. met: bool[events].
+    Mostly it cannot. A processor that foresees this reads the keys of many rows at once, though
+    each of them is far from the one before.
     """
-    room, count = max(1024, len(first)), 0
-    of_rows, of_events = np.empty(room, np.int32), np.empty(room, np.int32)
-    for number in range(len(first)):
+    alive = moves.begun[shape]
+    found = _next(event, row, alive, events, keys, moves, states)
+    if found < 0 or (len(events.times) and events.times[event] < events.floors[found]):
+        return False
+    if alive & states.waits:
+        return True
+    for choice in range(moves.first[shape], moves.first[shape + 1]):
+        if alive & moves.sources[choice] and _admits(choice, found, row, events, keys, moves):
+            return True
+    for state in range(1, len(states.passes)):
+        if (alive >> state) & 1 and (states.passes[state] or states.reads[state]):
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+def _follow(  # type: ignore[no-untyped-def]
+    number,
+    first,
+    rows,
+    events,
+    keys,
+    moves,
+    states,
+    visited,
+    is_quick,
+    shapes,
+    of_rows,
+    of_events,
+):
+    """Write the rows (int32) and the events (int32) that are read for them; those of each row
+    ascend. Returns (the number of the first event that is left for more room, how many were
+    written).
+
+    visited: int64[rows], the last event of the last life of each row. shapes: int64,
+    room for those of some rows. They are read together, because rows are far from each
+    other: the processor then waits once, and the first keys of a row come with its shape.
+    """
+    count, block, ahead = 0, number, number
+    while number < len(first):
+        if number == ahead:
+            block, ahead = number, min(number + len(shapes), len(first))
+            for one in range(number, ahead):
+                shapes[one - number] = keys[rows[one], 0]
         row, event = np.int64(rows[number]), np.int64(first[number])
+        if is_quick and not _goes_on(
+            event, row, shapes[number - block], events, keys, moves, states
+        ):
+            number += 1
+            continue
         if event <= visited[row]:
+            number += 1
             continue
         begin, alive, latest, is_read = count, np.int64(0), event, False
         while True:
-            alive, reads, begins, did = _visit(
-                event, row, alive, events, keys, shapes, moves, states
-            )
+            alive, reads, begins = _visit(event, row, alive, events, keys, moves, states)
             is_read |= reads
-            if did:
-                met[event] = True
             if begins:
                 latest = event
             if count == begin and alive == 0 and not is_read:
                 break
-            if count == room:
-                room *= 2
-                more_rows, more_events = np.empty(room, np.int32), np.empty(room, np.int32)
-                copy_to(more_rows, 0, of_rows)
-                copy_to(more_events, 0, of_events)
-                of_rows, of_events = more_rows, more_events
+            if count == len(of_rows):
+                return number, begin
             of_rows[count], of_events[count] = row, event
             count += 1
             if alive == 0:
                 break
-            found = _next(event, row, alive, events, keys, shapes, moves, states)
+            found = _next(event, row, alive, events, keys, moves, states)
             if found < 0:
                 break
             if len(events.times) and events.times[latest] < events.floors[found]:
@@ -483,4 +572,5 @@ def _follow(  # type: ignore[no-untyped-def]
             visited[row] = event
         if not is_read:
             count = begin
-    return of_rows[:count].copy(), of_events[:count].copy()
+        number += 1
+    return number, count

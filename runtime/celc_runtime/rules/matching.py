@@ -100,11 +100,8 @@ def pairs_of(plan: Plan, index: RowIndex | None, rows: int, events: Events) -> P
     return united(found, rows)
 
 
-def pairs_followed(
-    plan: Plan, rows: Rows, course: Course, events: Events
-) -> tuple[Pairs, np.ndarray]:
-    """(the events to read for each row of a course; bool[events], whether an event begins or moves
-    a match of some row)."""
+def pairs_followed(plan: Plan, rows: Rows, course: Course, events: Events) -> Pairs:
+    """The events to read for each row of a course."""
     types = plan.source.declared_types
     if "course" not in rows.kept:
         rows.kept["course"] = Follower(rows, course, types)
@@ -118,7 +115,7 @@ def pairs_followed(
         of_type = np.flatnonzero(events.types == number)
         if len(of_type):
             found += index.follow(type, of_type, events.columns, following)
-    return united(found, rows.count), following.met
+    return united(found, rows.count)
 
 
 def pair_batch(

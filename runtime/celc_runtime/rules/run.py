@@ -247,22 +247,31 @@ class ForEachRun:
     def _pairs_of(self, events: Events) -> Pairs:
         """The events to read for each row."""
         course = self._parameters.course
-        if course is not None:
-            pairs, met = pairs_followed(self._plan, self._rows, course, events)
-        else:
-            index = index_of(self._rows, self._parameters.concerns)
-            pairs = pairs_of(self._plan, index, self._rows.count, events)
-            met = pairs.concerned(len(events.columns))
-        self._look_for_odd(events, met)
-        return pairs
+        if course is None:
+            pairs = self._concerned(events)
+            self._look_for_odd(events, pairs)
+            return pairs
+        self._look_for_odd(events, None)
+        return pairs_followed(self._plan, self._rows, course, events)
 
-    def _look_for_odd(self, events: Events, met: np.ndarray) -> None:
-        """Count odd events among those of types that the query reads and that concern a row."""
+    def _concerned(self, events: Events) -> Pairs:
+        index = index_of(self._rows, self._parameters.concerns)
+        return pairs_of(self._plan, index, self._rows.count, events)
+
+    def _look_for_odd(self, events: Events, pairs: Pairs | None) -> None:
+        """Count odd events among those of types that the query reads and that concern a row.
+
+        pairs: None if they are not known, because rows are followed.
+        """
         source = self._plan.source
-        read = [source.declared_types.index(one) for one in source.types]
-        matters = met & np.isin(events.types, read)
         parts = np.zeros_like(events.parts) if self._plan.interleaves else events.parts
-        self._odd.look(events.columns, matters, tied_rows(source, events.columns, parts))
+        tied = tied_rows(source, events.columns, parts)
+        if pairs is None and self._odd.has_none(events.columns, tied):
+            concerned = np.zeros(len(events.columns), np.bool_)
+        else:
+            concerned = (pairs or self._concerned(events)).concerned(len(events.columns))
+        read = [source.declared_types.index(one) for one in source.types]
+        self._odd.look(events.columns, concerned & np.isin(events.types, read), tied)
 
     def _new_run(self) -> Run:
         return self._new_run_of(self._inner, RunOptions(clock=self._latest))

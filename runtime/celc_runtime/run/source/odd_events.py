@@ -39,6 +39,11 @@ class OddEvents:
         self._first = ""
         self._open = False
 
+    def has_none(self, events: pa.RecordBatch, tied: np.ndarray | None) -> bool:
+        """Whether no event of a batch is odd, whichever of them matter."""
+        nulls = any(events.column(name).null_count for name in self._keys)
+        return not nulls and not (self.counts_ties and tied is not None and tied.any())
+
     def look(self, events: pa.RecordBatch, matters: np.ndarray, tied: np.ndarray | None) -> int:
         """Count the odd events of a batch. Returns the row of the first tie of all, else −1.
 
