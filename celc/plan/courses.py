@@ -92,8 +92,8 @@ def _is_decided_by_tables(program: Program) -> bool:
 
 
 def _course(program: Program, followed: set[int], columns: dict[str, str]) -> Course | None:
-    """The course over some states; None where a row of a state that waits cannot be found by its
-    next event."""
+    """The course over some states; None where these wait and no equality finds the events that go
+    on."""
     tables = program.tables
     numbers = {state: number for number, state in enumerate(sorted(followed), 1)}
 
@@ -108,9 +108,11 @@ def _course(program: Program, followed: set[int], columns: dict[str, str]) -> Co
     # A state that is not followed may hold partial matches at any time. What takes those away has
     # to be read.
     edges = [
-        _Edge(one.conditions, 0, _READ, one.truth)
-        if one.source == 0 and one.target is None
-        else one
+        (
+            _Edge(one.conditions, 0, _READ, one.truth)
+            if one.source == 0 and one.target is None
+            else one
+        )
         for one in edges
     ]
     begins, moves = [], []
@@ -181,11 +183,12 @@ def _is_worthwhile(program: Program, course: Course) -> bool:
 
 
 def _is_looked_up(move: Move) -> bool:
-    """Whether an equality with the row finds the events of a move, whichever side of an OR is
-    true."""
-    return all(
-        any(isinstance(test, OfBoth) and test.operator == "=" for test in choice)
+    """Whether an equality with the row finds the events of a move, at least of some rows: those for
+    which one side of an OR is true, as in `rule.a IS NULL OR x.a = rule.a`."""
+    return any(
+        isinstance(test, OfBoth) and test.operator == "="
         for choice in choices_of(move.way)
+        for test in choice
     )
 
 

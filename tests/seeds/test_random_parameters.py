@@ -16,7 +16,7 @@ import contextlib
 import random
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -321,10 +321,11 @@ def answered(
 
 @dataclass
 class Counts(Tally):
-    """What has been compared; indexed: queries whose rows an index finds. not_yet: queries that
-    cannot be compiled."""
+    """What has been compared; indexed: queries whose rows an index finds; followed: those whose
+    rows are followed. not_yet: queries that cannot be compiled."""
 
     indexed: int = 0
+    followed: int = 0
     not_yet: int = 0
     totals: int = 0
 
@@ -361,12 +362,31 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
         tally.too_large += bool(codes & TOO_LARGE)
         tally.not_yet += bool(codes & _NOT_YET)
         return
-    text = query.text
-    for _ in range(streams):
+
+    def given() -> tuple[Events, list[dict[str, Any]]]:
         events = simultaneous_stream(rng, rng.randint(0, 9)) if ties else stream_for(rng, query)
         if order_by == "clock":
             events.sort(key=lambda event: event["clock"])
-        rules = rules_for(rng, query)
+        return events, rules_for(rng, query)
+
+    compare(rng, f"seed {seed}", query, ties, matchers, tally, given, streams=streams)
+
+
+def compare(
+    rng: random.Random,
+    name: str,
+    query: Drawn,
+    ties: str | None,
+    matchers: Mapping[str, Matcher],
+    tally: Counts,
+    given: Callable[[], tuple[Events, list[dict[str, Any]]]],
+    *,
+    streams: int,
+) -> None:
+    """Compare the answers of one query on some streams and tables of rules, and count them."""
+    text = query.text
+    for _ in range(streams):
+        events, rules = given()
         wanted = wanted_of(query, ties, events, rules)
         if wanted is None:
             continue
@@ -380,7 +400,7 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
             with cramped(rng), _small(rng), warnings.catch_warnings():
                 warnings.simplefilter("ignore", EventWarning)
                 warnings.simplefilter("ignore", RuntimeWarning)
-                where = f"seed {seed}: {engine} engine, order {order_by}, ties {ties}"
+                where = f"{name}: {engine} engine, order {query.order_by}, ties {ties}"
                 shown = f"{text}{events}\n{rules}"
                 try:
                     answers = answered(one, events, table, rng)
@@ -394,11 +414,11 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
                         differs = differs or out_of_order(one, found, rules)
                     assert not differs, f"{where}, {route}: {differs}\n{shown}"
     if text in tally.texts:
-        one = only_query(next(iter(matchers.values()))).plan
-        assert one.source.parameters is not None
-        concerns = one.source.parameters.concerns or ()
-        tally.indexed += any(concern.ways for concern in concerns)
-        tally.totals += not one.is_of_matches
+        parameters = only_query(next(iter(matchers.values()))).plan.source.parameters
+        assert parameters is not None
+        tally.indexed += any(concern.ways for concern in parameters.concerns or ())
+        tally.followed += parameters.course is not None
+        tally.totals += "SELECT TOTAL" in text
 
 
 # --- tests ----------------------------------------------------------------------------------------
@@ -441,7 +461,7 @@ def main() -> None:
     tally = Counts()
     for seed in range(asked.first, asked.end):
         check(seed, tally, by_numba=asked.numba)
-    print(tally, f"indexed {tally.indexed}, not yet {tally.not_yet}, totals {tally.totals}")
+    print(tally, f"indexed {tally.indexed}, followed {tally.followed}, not yet {tally.not_yet}, totals {tally.totals}")
 
 
 if __name__ == "__main__":

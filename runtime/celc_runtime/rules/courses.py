@@ -113,8 +113,15 @@ class Follower:
     """The course of a query, over the rows of a table."""
 
     def __init__(
-        self, rows: Rows, course: Course, declared_types: Sequence[tuple[str, str]]
+        self,
+        rows: Rows,
+        course: Course,
+        declared_types: Sequence[tuple[str, str]],
+        *,
+        follows_all: bool,
     ) -> None:
+        """follows_all: also rows whose next event no equality finds; every event is visited for
+        them while they are alive."""
         self._course = course
         self._count = rows.count
         self._rows = rows
@@ -123,6 +130,9 @@ class Follower:
         self._values: dict[OfBoth, tuple[np.ndarray, np.ndarray]] = {}
         self._read_tests()
         self._bases = self._first_groups()
+        self._follows_all = follows_all
+        self.left_out = np.zeros(rows.count, np.bool_)
+        """bool[rows], those that are not followed."""
         self._moves = self._moves_by_shape(list(declared_types))
         self._states = _states_of(course)
         # Only if the first event of a match can be its last one has it to be read in any case.
@@ -212,6 +222,10 @@ class Follower:
         for shape, there in enumerate(samples):
             places: dict[tuple[str, _Asked], int] = {}
             own = [choices[number] for number in there]
+            if self._course.jumps and not all(_has_equality(tests) for _, tests in own):
+                if not self._follows_all:
+                    self.left_out |= shapes == shape
+                    own = []
             compared = [t for _, tests in own for t in tests if isinstance(t, OfBoth)]
             for test in sorted(compared, key=lambda test: test.operator != "="):
                 name = test.parameter, self._asked(test)
@@ -381,6 +395,10 @@ class _Written:
         return _Moves(np.array(first, np.int64), np.array(begun, np.int64), **whole)
 
 
+def _has_equality(tests: Sequence[Test]) -> bool:
+    return any(isinstance(test, OfBoth) and test.operator == "=" for test in tests)
+
+
 def _shapes_of(there: Sequence[np.ndarray], rows: int) -> tuple[list[list[int]], np.ndarray]:
     """(the choices of each shape; int64[rows], the shape of each row)."""
     shapes = np.zeros(rows, np.int64)
@@ -471,6 +489,9 @@ def _next(event, row, alive, events, keys, moves, states):  # type: ignore[no-un
         before = np.int64(-1)
         for choice in range(moves.first[shape], moves.first[shape + 1]):
             if sources & moves.sources[choice] == 0:
+                continue
+            if moves.bases[choice] < 0:
+                found = np.int64(event) + 1
                 continue
             code = keys[row, moves.looked_up[choice]]
             group = moves.bases[choice] + code

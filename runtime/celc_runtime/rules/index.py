@@ -37,13 +37,18 @@ from celc_runtime.rules.pairs import Pairs, pairs_of_intervals, pairs_of_places
 _AT_ONCE = 1 << 20  # about the pairs that are looked at before more are found
 
 
-def index_of(rows: Rows, concerns: Sequence[Concern] | None) -> RowIndex | None:
-    """The index of the rows of a query, made once; None: every event concerns all rows."""
+def index_of(
+    rows: Rows, concerns: Sequence[Concern] | None, only: np.ndarray | None = None
+) -> RowIndex | None:
+    """The index of the rows of a query, made once; None: every event concerns all rows.
+
+    only: bool[rows], the rows that the index has, always the same ones; None: all.
+    """
     if concerns is None:
         return None
-    name = f"index of {hash(tuple(concerns))}"
+    name = f"index {hash(tuple(concerns))} of {'all' if only is None else 'some'}"
     if name not in rows.kept:
-        rows.kept[name] = RowIndex(rows, concerns)
+        rows.kept[name] = RowIndex(rows, concerns, only)
     found: RowIndex = rows.kept[name]
     return found
 
@@ -51,8 +56,11 @@ def index_of(rows: Rows, concerns: Sequence[Concern] | None) -> RowIndex | None:
 class RowIndex:
     """An index of rows for the conditions of a query."""
 
-    def __init__(self, rows: Rows, concerns: Sequence[Concern]) -> None:
+    def __init__(
+        self, rows: Rows, concerns: Sequence[Concern], only: np.ndarray | None = None
+    ) -> None:
         self._rows = rows
+        self._only = np.ones(rows.count, np.bool_) if only is None else only
         self._keys: dict[tuple[str, str, bool], Keys] = {}
         self._ways = {
             (one.stream, one.type): [
@@ -90,7 +98,7 @@ class RowIndex:
                 yield found
 
     def _way(self, tests: tuple[Test, ...]) -> _Way:
-        of_rows = np.ones(self._rows.count, np.bool_)
+        of_rows = self._only.copy()
         equal, compared, of_events = [], [], []
         for test in tests:
             match test:

@@ -100,11 +100,14 @@ def pairs_of(plan: Plan, index: RowIndex | None, rows: int, events: Events) -> P
     return united(found, rows)
 
 
-def pairs_followed(plan: Plan, rows: Rows, course: Course, events: Events) -> Pairs:
+def pairs_followed(
+    plan: Plan, parameters: Parameters, course: Course, rows: Rows, events: Events
+) -> Pairs:
     """The events to read for each row of a course."""
     types = plan.source.declared_types
+    concerns = parameters.concerns
     if "course" not in rows.kept:
-        rows.kept["course"] = Follower(rows, course, types)
+        rows.kept["course"] = Follower(rows, course, types, follows_all=concerns is None)
     index, follower = index_of(rows, course.begins), rows.kept["course"]
     assert index is not None and isinstance(follower, Follower)
     following = follower.of_events(
@@ -115,6 +118,9 @@ def pairs_followed(plan: Plan, rows: Rows, course: Course, events: Events) -> Pa
         of_type = np.flatnonzero(events.types == number)
         if len(of_type):
             found += index.follow(type, of_type, events.columns, following)
+    if follower.left_out.any():
+        others = index_of(rows, concerns, only=follower.left_out)
+        found.append(pairs_of(plan, others, rows.count, events))
     return united(found, rows.count)
 
 

@@ -252,7 +252,7 @@ class ForEachRun:
             self._look_for_odd(events, pairs)
             return pairs
         self._look_for_odd(events, None)
-        return pairs_followed(self._plan, self._rows, course, events)
+        return pairs_followed(self._plan, self._parameters, course, self._rows, events)
 
     def _concerned(self, events: Events) -> Pairs:
         index = index_of(self._rows, self._parameters.concerns)
