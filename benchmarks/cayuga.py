@@ -20,8 +20,8 @@ There is one query FOR EACH rule, and rules are rows: NULL where a step asks for
 discrete attribute, and the whole range where it asks for no range of a continuous one. The paper
 does not say how far apart its 25 ranges are; here they begin at equal distances.
 
-`events_per_second` are without `set_up_seconds`, the time of a call with one event: reading the
-rules and making their index. `of_100_rules` is the rate as a share of that with 100 rules.
+`events_per_second` are of a run over prepared rules. `set_up_seconds` is the time of a call with one
+event: reading the rules and making their index. `of_100_rules` is the rate as a share of that with 100 rules.
 `index_bytes` and `table_bytes` are what a rule takes in memory. Every figure is CPU time of one
 thread, the best of several runs.
 """
@@ -36,7 +36,9 @@ import numpy as np
 import pyarrow as pa
 from celc_runtime.rules.courses import Follower
 from celc_runtime.rules.index import index_of
-from celc_runtime.rules.rows import rows_of
+from celc_runtime.rules.rows import Rows, rows_of
+from celc_runtime.rules.run import ForEachRun
+from celc_runtime.run.feeding import read_all
 from common import best_of, calibrate
 from rates import run_alone
 
@@ -53,7 +55,9 @@ RANGES, SELECTIVITY = 25, 0.7
 OF_STEPS = (1.0, 1.0, 0.8)
 """The parameters of the Zipf distributions of values and ranges."""
 
-TICKS = 20
+TICKS, OF_A_TICK = 20, 100
+"""The duration, and the events of a tick. The paper does not say the latter. Its counts of active
+nodes (6,000 and more) and of matches of `Filter` need thousands of events in 20 ticks."""
 
 PAPER = {
     "events_per_second": "well above 1,000 with 400,000 queries, on a 3 GHz Pentium 4 (5.1.1)",
@@ -72,7 +76,7 @@ def _declaration() -> str:
         asked += [f"{step}d{n}: INT" for n in ATTRIBUTES]
         asked += [f"{step}low{n}: DOUBLE, {step}high{n}: DOUBLE" for n in ATTRIBUTES]
     return (
-        f"CREATE STREAM S {{ EVENT E {{ tick: LONG, {discrete}, {continuous} }} }}\n"
+        f"CREATE STREAM S {{ EVENT E {{ tick: LONG, number: LONG, {discrete}, {continuous} }} }}\n"
         f"PARAMETERS rule {{ id: LONG, {', '.join(asked)} }}\n"
     )
 
@@ -117,8 +121,8 @@ def queries() -> dict[str, str]:
 
 
 def events_of(random: np.random.Generator, count: int) -> pa.Table:
-    """Uniform events, one for each tick."""
-    columns: dict[str, Any] = {"tick": np.arange(count)}
+    """Uniform events."""
+    columns: dict[str, Any] = {"tick": np.arange(count) // OF_A_TICK, "number": np.arange(count)}
     columns |= {f"d{n}": random.integers(0, VALUES, count, np.int32) for n in ATTRIBUTES}
     columns |= {f"c{n}": random.random(count) for n in ATTRIBUTES}
     return pa.table(columns)
@@ -192,21 +196,28 @@ def _bytes(query: Any, rules: pa.Table) -> float:
     return taken / len(rules)
 
 
+def _matches(query: Any, rows: Rows, events: pa.Table) -> int:
+    """The number of matches of rules whose index is there."""
+    found = read_all(ForEachRun(query.program, rows=rows), events.to_batches())
+    return sum(map(len, found))
+
+
 def measure(events: int) -> dict[str, Any]:
     """All figures of a run."""
     calibrated = calibrate(events)
     table = events_of(np.random.default_rng(7), events)
     figures: dict[str, Any] = {}
     for name, text in queries().items():
-        query = next(iter(celc.compile(text, order_by="tick").queries.values()))
+        query = next(iter(celc.compile(text, order_by="tick", tiebreak="number").queries.values()))
         warm = rules_of(np.random.default_rng(1), 10_000)
         query.match_table(table.slice(0, 20_000), rule=warm)
         base = 0.0
         for count in RULES:
             rules = rules_of(np.random.default_rng(count), count)
-            set_up = best_of(partial(query.match_table, table.slice(0, 1), rule=rules), 3)
-            whole = best_of(partial(query.match_table, table, rule=rules), 3)
-            rate = events / (whole - set_up)
+            set_up = best_of(partial(query.match_table, table.slice(0, 1), rule=rules), 2)
+            prepared = rows_of(query.name, query.plan.source.parameters, rules)
+            matches = _matches(query, prepared, table)  # makes the index
+            rate = events / best_of(partial(_matches, query, prepared, table), 3)
             base = base or rate
             found = {
                 "events_per_second": rate,
@@ -214,7 +225,7 @@ def measure(events: int) -> dict[str, Any]:
                 "set_up_seconds": set_up,
                 "index_bytes": _bytes(query, rules),
                 "table_bytes": rules.nbytes / count,
-                "matches": query.match_table(table, rule=rules).num_rows,
+                "matches": matches,
                 "ratio": rate / calibrated(),
             }
             figures[f"{name}, {count:,} rules"] = found

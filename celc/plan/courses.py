@@ -13,7 +13,8 @@ another one can always be taken as well. So a course goes wherever a partial mat
 perhaps further. What it never follows to the end of a match is in no match, and may be left out.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from celc_runtime.plan.frozen import frozen
@@ -27,6 +28,7 @@ from celc.plan.concerns import MOST_WAYS, columns_of, way_of
 from celc.plan.program import Program
 from celc.plan.relevance import (
     asks_for_neighbours,
+    clauses_of,
     has_selectors,
     least_truths,
     truths_that_matter,
@@ -123,7 +125,8 @@ def _course(program: Program, followed: set[int], columns: dict[str, str]) -> Co
         for truth in least_truths({edge.truth for edge in same}):
             way = way_of(one.conditions, truth, columns)
             type = one.conditions.type
-            moves.append(Move(type.stream, type.name, one.source, one.target, way))
+            ends = one.target is None and _ends(program, one, truth, way, sorted(followed))
+            moves.append(Move(type.stream, type.name, one.source, one.target, way, ends))
     for conditions, _ in truths_that_matter(program):
         type = conditions.type
         truths = {
@@ -139,6 +142,22 @@ def _course(program: Program, followed: set[int], columns: dict[str, str]) -> Co
     if found.jumps and not all(map(_is_looked_up, moves)):
         return None
     return found
+
+
+def _ends(
+    program: Program, edge: _Edge, truth: int, way: Sequence[Sequence[Test]], followed: list[int]
+) -> bool:
+    """Whether all events that satisfy a set of conditions end the partial matches of a state, and
+    the way asks for all of these conditions."""
+    tables, state = program.tables, followed[edge.source - 1]
+    whole = len(way) == len(list(clauses_of(edge.conditions, truth)))
+    if not whole or len(list(choices_of(way))) != math.prod(map(len, way)):
+        return False
+    return all(
+        tables.skip[state][tables.symbol_of[number]] is None
+        for number, symbol in program.alphabet.numbered(edge.conditions.type)
+        if symbol.truth & truth == truth
+    )
 
 
 def _place(edge: _Edge) -> tuple[str, str, int, int]:

@@ -80,6 +80,9 @@ class Move:
     state that is not followed. None: the partial match is lost."""
     way: tuple[tuple[Test, ...], ...]
     """The events, as in `Concern`. It may be true of more events, but never of fewer."""
+    ends: bool = False
+    """Whether each event for which the way is true ends all partial matches in the state. Other
+    moves of the event may go on with copies of them."""
 
 
 @frozen

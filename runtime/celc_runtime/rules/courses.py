@@ -58,6 +58,7 @@ class _Moves(NamedTuple):
     sources: np.ndarray  # int64[choices], the bit of the state
     targets: np.ndarray  # int64[choices], the bit of the state afterwards; 0: none
     reads: np.ndarray  # bool[choices], whether the event has to be read
+    ends: np.ndarray  # int64[choices], the bit of the state that holds no partial match afterwards
     tests: np.ndarray  # int64[choices + 1], where the tests of each begin in the next three
     operators: np.ndarray  # int64
     of_events: np.ndarray  # int64, the column of the event's key
@@ -237,6 +238,7 @@ class Follower:
                 made.sources.append(1 << move.source)
                 made.targets.append(1 << move.target if move.target else 0)
                 made.reads.append(move.target == 0)
+                made.ends.append(1 << move.source if move.ends else 0)
                 for test in tests:
                     if isinstance(test, OfBoth):
                         made.operators.append(_OPERATORS[test.operator])
@@ -380,6 +382,7 @@ class _Written:
     sources: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
     reads: list[bool] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
     tests: list[int] = field(default_factory=lambda: [0])
     operators: list[int] = field(default_factory=list)
     of_events: list[int] = field(default_factory=list)
@@ -459,13 +462,14 @@ def _visit(event, row, alive, events, keys, moves, states):  # type: ignore[no-u
     """(the states of the row after an event; whether the event has to be read; whether a match can
     begin with it)."""
     shape, sources = keys[row, 0], alive | 1
-    after, reads, begins = alive & states.waits, False, False
+    after, left, reads, begins = np.int64(0), alive & states.waits, False, False
     for choice in range(moves.first[shape], moves.first[shape + 1]):
         if sources & moves.sources[choice] == 0:
             continue
         if not _admits(choice, event, row, events, keys, moves):
             continue
         after |= moves.targets[choice]
+        left &= ~moves.ends[choice]
         reads |= moves.reads[choice]
         begins |= moves.sources[choice] == 1
     rest = alive & ~states.waits
@@ -474,7 +478,7 @@ def _visit(event, row, alive, events, keys, moves, states):  # type: ignore[no-u
             if (rest >> state) & 1:
                 after |= states.passes[state]
                 reads |= states.reads[state]
-    return after, reads, begins
+    return after | left, reads, begins
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
