@@ -1,4 +1,4 @@
-"""What a thousand rules cost that ask for three events in a row: the technical benchmark of Cayuga.
+"""What a thousand rules cost that ask for three events: the technical benchmark of Cayuga.
 
     python benchmarks/cayuga.py [--events N] [--record]
 
@@ -20,8 +20,9 @@ There is one query FOR EACH rule, and rules are rows: NULL where a step asks for
 discrete attribute, and the whole range where it asks for no range of a continuous one. The paper
 does not say how far apart its 25 ranges are; here they begin at equal distances.
 
-`events_per_second` are of a run over prepared rules. `set_up_seconds` is the time of a call with one
-event: reading the rules and making their index. `of_100_rules` is the rate as a share of that with 100 rules.
+`events_per_second` are of a run over prepared rules. `set_up_seconds` is the time of a call with
+one event: reading the rules and making their index. `of_100_rules` is the rate as a share of that
+with 100 rules.
 `index_bytes` and `table_bytes` are what a rule takes in memory. Every figure is CPU time of one
 thread, the best of several runs.
 """

@@ -2,9 +2,9 @@
 
 The index of rows answers "which rows does this event concern?". Of three consecutive events with
 conditions on each, most events concern some row at some step, and almost none of them matters: the
-step before was not taken. So a row is followed from an event that can begin a match: `:` has to look
-at the very next event, `;` at the next event that satisfies a condition of the row. This is the
-active-node index of Cayuga (A General Algebra and Implementation for Monitoring Event Streams,
+step before was not taken. So a row is followed from an event that can begin a match: `:` has to
+look at the very next event, `;` at the next event that satisfies a condition of the row. This is
+the active-node index of Cayuga (A General Algebra and Implementation for Monitoring Event Streams,
 section 4.3), with one instance for each row and beginning.
 
 A course is the automaton without what it remembers: its states, and moves under the conditions of

@@ -461,7 +461,8 @@ def main() -> None:
     tally = Counts()
     for seed in range(asked.first, asked.end):
         check(seed, tally, by_numba=asked.numba)
-    print(tally, f"indexed {tally.indexed}, followed {tally.followed}, not yet {tally.not_yet}, totals {tally.totals}")
+    print(tally, f"indexed {tally.indexed}, followed {tally.followed}, totals {tally.totals}")
+    print(f"not yet {tally.not_yet}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Random queries FOR EACH whose steps follow each other at once or later, each with conditions of the
-row: what a course says of a row decides which events are read (`celc/plan/courses.py`).
+"""Random queries FOR EACH whose steps follow each other at once or later, with conditions of the
+row on each: what a course says of a row decides which events are read (`celc/plan/courses.py`).
 """
 
 from __future__ import annotations

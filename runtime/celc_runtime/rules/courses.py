@@ -1,31 +1,22 @@
-"""Rows that are followed from an event that begins a match, as a course says (`plan/parameters`).
+"""Rows and events, prepared for rows to be followed through events (`following`).
 
-The index finds the events at which a match of a row can begin. Each of them is a visit of the row.
-After it the row is alive in some states of the course. If one of these does not wait, the next
-event of the partition is visited; if all wait, the next event that has a value of the row which a
-move asks for, within the window. The visits of a row up to the event after which it is dead are one
-*life*. A life in which nothing has to be read is left out. Any other is read with all its events,
-so also with those that end partial matches.
-
-Why a life is enough: every partial match that begins in it meets all events that can move it or end
-it, because these are visited. A row is not visited again before the end of a life, since events
-that begin matches are looked up in it as well.
-
-So an event costs as much as the rows that it begins, and the rows that are alive and ask for it.
+An event costs as much as the rows that it begins, and the rows that are alive and ask for it.
 Events come in order and rows are met at random. So the values of a row that moves compare lie next
-to each other, and so do those of an event.
+to each other, and so do those of an event. Events of a row that waits are found by the values that
+one or two equalities ask for.
 
 Rejected: to visit row by row, which needs all first events sorted by rows, most of which come to
-nothing; rows that are alive in a hash table by the value that they wait for, which has to be written
-for each event that begins a match, and cleared when the window has passed.
+nothing; rows that are alive in a hash table by the value that they wait for, which has to be
+written for each event that begins a match, and cleared when the window has passed; events found by
+one equality where there are two, which visits a row at many events that fail the other.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -36,55 +27,16 @@ from celc_runtime.plan.parameters import Course, OfBoth, OfEvent, OfRow, Test
 from celc_runtime.plan.row_search import choices_of
 from celc_runtime.program import Rows
 from celc_runtime.rules.constants import truth_of
+from celc_runtime.rules.following import Events, Following, Moves, States
 from celc_runtime.rules.keys import Keys, keys_of
-from celc_runtime.rules.ordered_keys import OrderedKeys, ordered_keys, place_in_group
-from celc_runtime.rules.pairs import Pairs, pairs_of_places
+from celc_runtime.rules.ordered_keys import OrderedKeys, ordered_keys
 
 _EQUAL, _BELOW, _UP_TO, _ABOVE, _FROM, _TRUE = range(6)
 """How an event is compared with a row; `_TRUE`: the event alone decides."""
 
-_AHEAD = 64  # rows whose shapes are read together
+_MOST_GROUPS = 1 << 22  # combinations of values of two attributes by which events are found
 
 _OPERATORS = {"=": _EQUAL, "<": _BELOW, "<=": _UP_TO, ">": _ABOVE, ">=": _FROM}
-
-
-class _Moves(NamedTuple):
-    """Moves with one test of each OR: choices. Rows that have the same ones are of one *shape*, and
-    each shape has choices of its own, because the keys of its rows lie in columns of their own."""
-
-    first: np.ndarray  # int64[shapes + 1], where the choices of each shape begin
-    begun: np.ndarray  # int64[shapes], the bits of the states after an event that begins a match
-    types: np.ndarray  # int64[choices], the type of the event among `declared_types`
-    sources: np.ndarray  # int64[choices], the bit of the state
-    targets: np.ndarray  # int64[choices], the bit of the state afterwards; 0: none
-    reads: np.ndarray  # bool[choices], whether the event has to be read
-    ends: np.ndarray  # int64[choices], the bit of the state that holds no partial match afterwards
-    tests: np.ndarray  # int64[choices + 1], where the tests of each begin in the next three
-    operators: np.ndarray  # int64
-    of_events: np.ndarray  # int64, the column of the event's key
-    of_rows: np.ndarray  # int64, the column of the row's key
-    looked_up: np.ndarray  # int64[choices], the column of the row's code that finds events
-    found_by: np.ndarray  # int64[choices], the column of their codes
-    bases: np.ndarray  # int64[choices], the first group of these codes in `_Events.places`
-
-
-class _States(NamedTuple):
-    waits: int  # a bit for each state that waits
-    passes: np.ndarray  # int64[states], the bits of the state after any other event
-    reads: np.ndarray  # bool[states], whether that event has to be read
-
-
-class _Events(NamedTuple):
-    """The events of a run, as a kernel reads them."""
-
-    keys: np.ndarray  # int64[events, columns]
-    nulls: np.ndarray  # int64[events], a bit for each column
-    types: np.ndarray  # int64[events]
-    parts: np.ndarray  # int64[events]
-    times: np.ndarray  # int64[events], what the window is measured on; empty: there is no window
-    floors: np.ndarray  # int64[events], the least time in the window that ends at the event
-    places: OrderedKeys  # the events with each code that rows look up
-    later: np.ndarray  # int32[events, columns], the next event with the same code in such a column
 
 
 _Asked: TypeAlias = tuple[str, str, str, bool]
@@ -130,7 +82,8 @@ class Follower:
         self._columns: dict[_Asked | OfEvent, int] = {}
         self._values: dict[OfBoth, tuple[np.ndarray, np.ndarray]] = {}
         self._read_tests()
-        self._bases = self._first_groups()
+        self._finders: dict[tuple[_Asked, ...], tuple[int, int]] = {}  # number, first group
+        self._groups = 0
         self._follows_all = follows_all
         self.left_out = np.zeros(rows.count, np.bool_)
         """bool[rows], those that are not followed."""
@@ -149,7 +102,7 @@ class Follower:
     ) -> Following:
         """Events, all in the order of their partitions; types, parts: int64[events].
 
-        times, floors: int64[events] as in `_Events`, or empty.
+        times, floors: int64[events] as in `Events`, or empty.
         """
         count = len(columns)
         keys = np.zeros((count, max(1, len(self._columns))), np.int64)
@@ -162,7 +115,7 @@ class Follower:
             keys[:, place] = found
             if not known.all():
                 nulls |= np.where(known, 0, 1 << place)
-        events = _Events(keys, nulls, types, parts, times, floors, *self._index_of(keys))
+        events = Events(keys, nulls, types, parts, times, floors, *self._index_of(keys))
         return Following(events, self._keys, self._moves, self._states, self._is_quick)
 
     def _asked(self, test: OfBoth) -> _Asked:
@@ -200,17 +153,7 @@ class Follower:
             if isinstance(test, OfBoth):
                 self._values[test] = columns[self._asked(test), test.parameter]
 
-    def _first_groups(self) -> dict[_Asked, int]:
-        """The first group of each column of codes, if events are looked up."""
-        bases, groups = {}, 0
-        for asked, compared in self._compared.items():
-            if self._course.jumps and compared.distinct is not None:
-                bases[asked] = groups
-                groups += len(compared.distinct)
-        self._groups = groups
-        return bases
-
-    def _moves_by_shape(self, declared_types: list[tuple[str, str]]) -> _Moves:
+    def _moves_by_shape(self, declared_types: list[tuple[str, str]]) -> Moves:
         """The moves of each shape. Also lays out the keys of rows: the shape, keys of equalities,
         and other keys."""
         choices = [
@@ -223,16 +166,16 @@ class Follower:
         for shape, there in enumerate(samples):
             places: dict[tuple[str, _Asked], int] = {}
             own = [choices[number] for number in there]
-            if self._course.jumps and not all(_has_equality(tests) for _, tests in own):
-                if not self._follows_all:
-                    self.left_out |= shapes == shape
-                    own = []
+            is_found = all(_has_equality(tests) for _, tests in own)
+            if self._course.jumps and not is_found and not self._follows_all:
+                self.left_out |= shapes == shape
+                own = []
             compared = [t for _, tests in own for t in tests if isinstance(t, OfBoth)]
-            for test in sorted(compared, key=lambda test: test.operator != "="):
-                name = test.parameter, self._asked(test)
+            for one in sorted(compared, key=lambda test: test.operator != "="):
+                name = one.parameter, self._asked(one)
                 if name not in places:
                     places[name] = len(places) + 1
-                    kept.append((shape, places[name], self._values[test][0]))
+                    kept.append((shape, places[name], self._values[one][0]))
             for move, tests in own:
                 made.types.append(declared_types.index((move.stream, move.type)))
                 made.sources.append(1 << move.source)
@@ -249,10 +192,7 @@ class Follower:
                         made.of_events.append(self._columns[test])
                         made.of_rows.append(0)
                 made.tests.append(len(made.operators))
-                looked_up, found_by, base = self._look_up(tests, compared, places)
-                made.looked_up.append(looked_up)
-                made.found_by.append(found_by)
-                made.bases.append(base)
+                self._add_finder(made, tests, places)
             begins = [at for at in range(first[-1], len(made.types)) if made.sources[at] == 1]
             begun.append(sum({made.targets[at] for at in begins}))
             first.append(len(made.types))
@@ -265,25 +205,36 @@ class Follower:
             self._keys[of_shape[shape], place] = values[of_shape[shape]]
         return made.moves(first, begun)
 
-    def _look_up(
-        self,
-        tests: Sequence[Test],
-        compared: Sequence[OfBoth],
-        places: Mapping[tuple[str, _Asked], int],
-    ) -> tuple[int, int, int]:
-        """(the column of the row's code that finds the events of a choice, that of the events' codes,
-        and the first group of these); -1 where events are not looked up.
+    def _add_finder(
+        self, made: _Written, tests: Sequence[Test], places: Mapping[tuple[str, _Asked], int]
+    ) -> None:
+        """Write by which equalities the events of a choice are found: two, if there are."""
+        equal = {
+            self._asked(test): places[test.parameter, self._asked(test)]
+            for test in tests
+            if isinstance(test, OfBoth) and test.operator == "="
+        }
+        asked = tuple(sorted(equal))[:2] if self._course.jumps else ()
+        if len(asked) == 2 and self._groups_of(asked) > _MOST_GROUPS:
+            asked = asked[:1]
+        if not asked:
+            values = (-1, -1, -1, -1, 1)
+        else:
+            if asked not in self._finders:
+                self._finders[asked] = len(self._finders), self._groups
+                self._groups += self._groups_of(asked)
+            finder, base = self._finders[asked]
+            second = equal[asked[1]] if len(asked) == 2 else -1
+            scale = self._groups_of(asked[1:]) if len(asked) == 2 else 1
+            values = (finder, base, equal[asked[0]], second, scale)
+        columns = (made.finders, made.bases, made.firsts, made.seconds, made.scales)
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
 
-        compared: all comparisons of the row. An attribute that more of them ask for is preferred:
-        it is looked up once for all.
-        """
-        equal = [test for test in tests if isinstance(test, OfBoth) and test.operator == "="]
-        if not equal or not self._course.jumps:
-            return -1, -1, -1
-        often = Counter(map(self._asked, compared))
-        test = max(equal, key=lambda test: often[self._asked(test)])
-        asked = self._asked(test)
-        return places[test.parameter, asked], self._columns[asked], self._bases[asked]
+    def _groups_of(self, asked: Sequence[_Asked]) -> int:
+        """How many combinations of codes there are."""
+        counts = (self._compared[one].distinct for one in asked)
+        return math.prod(0 if one is None else len(one) for one in counts)
 
     def _there(self, choice: Sequence[Test]) -> np.ndarray:
         """bool[rows]: the rows for which the choice can be true; NULL satisfies no comparison."""
@@ -295,88 +246,27 @@ class Follower:
                 found &= self._values[test][1]
         return found
 
-    def _index_of(self, keys: np.ndarray) -> tuple[OrderedKeys, np.ndarray]:
-        """(the events with each code of each column that is looked up, in groups; `later`)."""
-        found, starts, count = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)], 0
-        later = np.full(keys.shape if self._bases else (0, 0), len(keys), np.int32)
-        for asked in self._bases:
-            column, compared = self._columns[asked], self._compared[asked]
-            assert compared.distinct is not None
-            places = np.flatnonzero(keys[:, column] >= 0)
-            places = places[np.argsort(keys[places, column], kind="stable")]
-            codes = keys[places, column]
-            same = codes[1:] == codes[:-1]
-            later[places[:-1][same], column] = places[1:][same]
-            found.append(places)
-            counts = np.bincount(codes, minlength=len(compared.distinct))
-            starts.append(count + np.cumsum(counts))
-            count += len(places)
-        groups = np.concatenate(starts).astype(np.int64)
-        return ordered_keys(np.concatenate(found).astype(np.int64), groups), later
-
-
-@dataclass
-class Following:
-    """Events, ready for the rows to be followed through them."""
-
-    events: _Events
-    keys: np.ndarray
-    moves: _Moves
-    states: _States
-    is_quick: bool
-
-    def begin(self) -> Lives:
-        """Follow rows anew, from other first events."""
-        return Lives(self)
-
-
-class Lives:
-    """The lives of rows that begin at given events."""
-
-    def __init__(self, following: Following) -> None:
-        self._following = following
-        self._visited = np.full(len(following.keys), -1, np.int64)
-        self._found: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def add(self, events: np.ndarray, rows: np.ndarray) -> None:
-        """Follow rows (int32) from events (int32) at which a match can begin.
-
-        Events ascend, also from call to call.
-        """
-        of, number, room = self._following, 0, max(1024, len(events))
-        while number < len(events):
-            of_rows, of_events = np.empty(room, np.int32), np.empty(room, np.int32)
-            shapes = np.empty(_AHEAD, np.int64)
-            number, count = _follow(
-                number,
-                events,
-                rows,
-                of.events,
-                of.keys,
-                of.moves,
-                of.states,
-                self._visited,
-                of.is_quick,
-                shapes,
-                of_rows,
-                of_events,
-            )
-            self._found.append((of_rows[:count].copy(), of_events[:count].copy()))
-            room *= 2  # one life can be longer
-
-    def pairs(self) -> Pairs | None:
-        """The events to read for each row; None: there are none."""
-        rows = np.concatenate([one for one, _ in self._found] or [np.zeros(0, np.int32)])
-        if not len(rows):
-            return None
-        events = np.concatenate([one for _, one in self._found])
-        count = len(self._following.keys)
-        return pairs_of_places(events, rows, np.arange(count, dtype=np.int32), count)
+    def _index_of(self, keys: np.ndarray) -> tuple[OrderedKeys, np.ndarray, np.ndarray]:
+        """(the events of each group of each finder; int64[events, finders], the group of each
+        event; int64[events, finders], the next event of its group)."""
+        shape = len(keys), len(self._finders)
+        groups, later = np.full(shape, -1, np.int64), np.full(shape, len(keys), np.int64)
+        for asked, (finder, base) in self._finders.items():
+            codes = keys[:, self._columns[asked[0]]]
+            known = codes >= 0
+            for other in asked[1:]:
+                more = keys[:, self._columns[other]]
+                codes, known = codes * self._groups_of([other]) + more, known & (more >= 0)
+            groups[:, finder] = np.where(known, base + codes, -1)
+        starts = np.zeros(self._groups + 1, np.int64)
+        found = np.empty(groups.size, np.int64)
+        _sort_by_groups(groups, starts, found, later)
+        return ordered_keys(found[: starts[-1]], starts), groups, later
 
 
 @dataclass
 class _Written:
-    """The columns of `_Moves`, while they grow."""
+    """The columns of `Moves`, while they grow."""
 
     types: list[int] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
@@ -387,15 +277,17 @@ class _Written:
     operators: list[int] = field(default_factory=list)
     of_events: list[int] = field(default_factory=list)
     of_rows: list[int] = field(default_factory=list)
-    looked_up: list[int] = field(default_factory=list)
-    found_by: list[int] = field(default_factory=list)
+    finders: list[int] = field(default_factory=list)
     bases: list[int] = field(default_factory=list)
+    firsts: list[int] = field(default_factory=list)
+    seconds: list[int] = field(default_factory=list)
+    scales: list[int] = field(default_factory=list)
 
-    def moves(self, first: list[int], begun: list[int]) -> _Moves:
+    def moves(self, first: list[int], begun: list[int]) -> Moves:
         """The columns as arrays."""
         whole = {name: np.array(column, np.int64) for name, column in vars(self).items()}
         whole["reads"] = np.array(self.reads, np.bool_)
-        return _Moves(np.array(first, np.int64), np.array(begun, np.int64), **whole)
+        return Moves(np.array(first, np.int64), np.array(begun, np.int64), **whole)
 
 
 def _has_equality(tests: Sequence[Test]) -> bool:
@@ -416,186 +308,31 @@ def _shapes_of(there: Sequence[np.ndarray], rows: int) -> tuple[list[list[int]],
     return found, shapes.astype(np.int64)
 
 
-def _states_of(course: Course) -> _States:
+def _states_of(course: Course) -> States:
     waits, passes, reads = 0, [0], [False]
     for state, after in enumerate(course.passes, 1):
         waits |= course.waits(state) << state
         passes.append(1 << after if after else 0)
         reads.append(after == 0)
-    return _States(waits, np.array(passes, np.int64), np.array(reads, np.bool_))
+    return States(waits, np.array(passes, np.int64), np.array(reads, np.bool_))
 
 
-# --- kernels --------------------------------------------------------------------------------------
-
-
-@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
-def _admits(choice, event, row, events, keys, moves):  # type: ignore[no-untyped-def]
-    """Whether an event is of the type of a choice and satisfies its tests."""
-    if events.types[event] != moves.types[choice]:
-        return False
-    for test in range(moves.tests[choice], moves.tests[choice + 1]):
-        column, operator = moves.of_events[test], moves.operators[test]
-        of_event, of_row = events.keys[event, column], keys[row, moves.of_rows[test]]
-        if operator == 0:
-            if of_event != of_row:
-                return False
-            continue
-        if operator == 5:
-            if of_event == 0:
-                return False
-            continue
-        if (events.nulls[event] >> column) & 1:
-            return False
-        if operator == 1 and of_event >= of_row:
-            return False
-        if operator == 2 and of_event > of_row:
-            return False
-        if operator == 3 and of_event <= of_row:
-            return False
-        if operator == 4 and of_event < of_row:
-            return False
-    return True
-
-
-@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
-def _visit(event, row, alive, events, keys, moves, states):  # type: ignore[no-untyped-def]
-    """(the states of the row after an event; whether the event has to be read; whether a match can
-    begin with it)."""
-    shape, sources = keys[row, 0], alive | 1
-    after, left, reads, begins = np.int64(0), alive & states.waits, False, False
-    for choice in range(moves.first[shape], moves.first[shape + 1]):
-        if sources & moves.sources[choice] == 0:
-            continue
-        if not _admits(choice, event, row, events, keys, moves):
-            continue
-        after |= moves.targets[choice]
-        left &= ~moves.ends[choice]
-        reads |= moves.reads[choice]
-        begins |= moves.sources[choice] == 1
-    rest = alive & ~states.waits
-    if rest:
-        for state in range(1, len(states.passes)):
-            if (rest >> state) & 1:
-                after |= states.passes[state]
-                reads |= states.reads[state]
-    return after | left, reads, begins
-
-
-@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
-def _next(event, row, alive, events, keys, moves, states):  # type: ignore[no-untyped-def]
-    """The next event that has to be visited; −1: there is none in the partition."""
-    count = len(events.types)
-    found = np.int64(count)
-    if alive & ~states.waits:
-        found = np.int64(event) + 1
-    else:
-        shape, sources = keys[row, 0], alive | 1
-        before = np.int64(-1)
-        for choice in range(moves.first[shape], moves.first[shape + 1]):
-            if sources & moves.sources[choice] == 0:
-                continue
-            if moves.bases[choice] < 0:
-                found = np.int64(event) + 1
-                continue
-            code = keys[row, moves.looked_up[choice]]
-            group = moves.bases[choice] + code
-            if group == before:
-                continue
-            before = group
-            if events.keys[event, moves.found_by[choice]] == code:
-                found = min(found, np.int64(events.later[event, moves.found_by[choice]]))
-                continue
-            place = place_in_group(events.places, group, event, True)
-            if place < events.places.starts[group + 1]:
-                found = min(found, events.places.keys[place])
-    if found < count and events.parts[found] == events.parts[event]:
-        return found
-    return np.int64(-1)
-
-
-@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
-def _goes_on(event, row, shape, events, keys, moves, states):  # type: ignore[no-untyped-def]
-    """Whether a match that begins with an event can go on with another one.
-
-    Mostly it cannot. A processor that foresees this reads the keys of many rows at once, though
-    each of them is far from the one before.
-    """
-    alive = moves.begun[shape]
-    found = _next(event, row, alive, events, keys, moves, states)
-    if found < 0 or (len(events.times) and events.times[event] < events.floors[found]):
-        return False
-    if alive & states.waits:
-        return True
-    for choice in range(moves.first[shape], moves.first[shape + 1]):
-        if alive & moves.sources[choice] and _admits(choice, found, row, events, keys, moves):
-            return True
-    for state in range(1, len(states.passes)):
-        if (alive >> state) & 1 and (states.passes[state] or states.reads[state]):
-            return True
-    return False
-
-
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
-def _follow(  # type: ignore[no-untyped-def]
-    number,
-    first,
-    rows,
-    events,
-    keys,
-    moves,
-    states,
-    visited,
-    is_quick,
-    shapes,
-    of_rows,
-    of_events,
-):
-    """Write the rows (int32) and the events (int32) that are read for them; those of each row
-    ascend. Returns (the number of the first event that is left for more room, how many were
-    written).
-
-    visited: int64[rows], the last event of the last life of each row. shapes: int64,
-    room for those of some rows. They are read together, because rows are far from each
-    other: the processor then waits once, and the first keys of a row come with its shape.
-    """
-    count, block, ahead = 0, number, number
-    while number < len(first):
-        if number == ahead:
-            block, ahead = number, min(number + len(shapes), len(first))
-            for one in range(number, ahead):
-                shapes[one - number] = keys[rows[one], 0]
-        row, event = np.int64(rows[number]), np.int64(first[number])
-        if is_quick and not _goes_on(
-            event, row, shapes[number - block], events, keys, moves, states
-        ):
-            number += 1
-            continue
-        if event <= visited[row]:
-            number += 1
-            continue
-        begin, alive, latest, is_read = count, np.int64(0), event, False
-        while True:
-            alive, reads, begins = _visit(event, row, alive, events, keys, moves, states)
-            is_read |= reads
-            if begins:
-                latest = event
-            if count == begin and alive == 0 and not is_read:
-                break
-            if count == len(of_rows):
-                return number, begin
-            of_rows[count], of_events[count] = row, event
-            count += 1
-            if alive == 0:
-                break
-            found = _next(event, row, alive, events, keys, moves, states)
-            if found < 0:
-                break
-            if len(events.times) and events.times[latest] < events.floors[found]:
-                break
-            event = found
-        if event > first[number]:
-            visited[row] = event
-        if not is_read:
-            count = begin
-        number += 1
-    return number, count
+@njit(nogil=True, cache=True)
+def _sort_by_groups(groups, starts, found, later):  # type: ignore[no-untyped-def]
+    """Write the events (`found`) of each group, in order, where each group begins (`starts`), and
+    the next event of the group of each (`later`). A counting sort: nothing is compared."""
+    for event in range(len(groups)):
+        for finder in range(groups.shape[1]):
+            if groups[event, finder] >= 0:
+                starts[groups[event, finder] + 1] += 1
+    for group in range(1, len(starts)):
+        starts[group] += starts[group - 1]
+    ends = starts.copy()
+    for event in range(len(groups)):
+        for finder in range(groups.shape[1]):
+            group = groups[event, finder]
+            if group >= 0:
+                if ends[group] > starts[group]:
+                    later[found[ends[group] - 1], finder] = event
+                found[ends[group]] = event
+                ends[group] += 1

@@ -29,7 +29,7 @@ from celc_runtime.plan.parameters import Concern, OfBoth, OfEvent, OfRow, Test
 from celc_runtime.plan.row_search import bounds_of, choices_of, is_lower
 from celc_runtime.program import Rows
 from celc_runtime.rules.constants import truth_of
-from celc_runtime.rules.courses import Following
+from celc_runtime.rules.following import Following
 from celc_runtime.rules.keys import Keys, keys_of
 from celc_runtime.rules.ordered_keys import OrderedKeys, ordered_keys, place_in_group
 from celc_runtime.rules.pairs import Pairs, pairs_of_intervals, pairs_of_places

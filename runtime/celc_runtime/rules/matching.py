@@ -109,7 +109,8 @@ def pairs_followed(
     if "course" not in rows.kept:
         rows.kept["course"] = Follower(rows, course, types, follows_all=concerns is None)
     index, follower = index_of(rows, course.begins), rows.kept["course"]
-    assert index is not None and isinstance(follower, Follower)
+    assert index is not None
+    assert isinstance(follower, Follower)
     following = follower.of_events(
         events.columns, events.types, events.parts, events.times, events.floors
     )
