@@ -474,3 +474,35 @@ def test_events_that_last_say_from_when_to_when(tmp_path: Path, capsys: Any) -> 
     assert jobs.startswith("lasting: each event from its begin to its end, read in the order of")
     assert both.startswith("lasting: each event from its own start to its end,")
     assert read.startswith("reads the rows of: jobs (each lasts from its start_time to its end)")
+
+
+@pytest.mark.parametrize(
+    ("formula", "told"),
+    [
+        (
+            "(A AS x : A AS y) FILTER x.id = rule.id AND y.id = rule.id",
+            [
+                "followed from there (on a stream, every row reads every event)",
+                "  A: id = rule.id looked up",
+                "  where ':' or STRICT asks for it, the next event is read",
+            ],
+        ),
+        (
+            "(A AS x ; A AS y) FILTER x.id = rule.id AND x.value < rule.high AND y.id = rule.id "
+            "WITHIN 5 EVENTS",
+            ["  else the next event in the window is read that has the values of the row"],
+        ),
+    ],
+)
+def test_how_rows_are_followed_is_told(
+    formula: str, told: list[str], tmp_path: Path, capsys: Any
+) -> None:
+    path = tmp_path / "q.cel"
+    declared = _RULES[: _RULES.index("SELECT")]
+    path.write_text(f"{declared}SELECT * FROM S FOR EACH rule WHERE {formula}")
+    text = _explained(capsys, str(path), "--stage", "tables")
+    assert "rows of rule: an index finds those for which an event can begin a match" in text
+    for line in told:
+        assert line in text, text
+    verdict = _explained(capsys, str(path))
+    assert "for each row of rule that is followed at the event" in verdict

@@ -19,6 +19,7 @@ from celc.normal.normal_form import NormalForm
 from celc.normal.show import show_size
 from celc.normal.traversal import operands_of
 from celc.plan.concerns import concerns_of
+from celc.plan.courses import course_of
 from celc.plan.deadlines import deadlines_of
 from celc.plan.growth import growth_of
 from celc.plan.program import Program
@@ -111,6 +112,8 @@ class Cost:
             return ""
         listing = self._program.listing
         sees_all = isinstance(listing, InWindow | EarliestInWindow) and listing.all_events
+        if course_of(self._program) is not None:
+            return f"; all this for each row of {parameters.name} that is followed at the event"
         concerns = concerns_of(self._program, sees_all_events=sees_all)
         if concerns.of_types is None:
             return f"; all this for every row of {parameters.name}"

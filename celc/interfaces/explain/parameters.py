@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from celc_runtime.plan.parameters import Concern, OfBoth, Test
 from celc_runtime.plan.row_search import bounds_of, choices_of
 
-from celc.plan.concerns import concerns_of
+from celc.core import formula as core
+from celc.plan.concerns import Concerns, concerns_of
+from celc.plan.courses import course_of
 from celc.plan.program import Program
 from celc.plan.strategy import EarliestInWindow, InWindow
 
@@ -21,17 +23,40 @@ def parameter_lines(program: Program) -> list[str]:
         case _:
             sees_all = False
     concerns, name = concerns_of(program, sees_all_events=sees_all), parameters.name
+    course = course_of(program)
+    if course is not None:
+        lines = [
+            f"rows of {name}: an index finds those for which an event can begin a match, and they "
+            f"are followed from there{_on_streams(concerns)}"
+        ]
+        lines += [
+            f"  {concern.type}: {way}" for concern in course.begins for way in _ways(concern, name)
+        ]
+        if not all(course.waits(state) for state in range(1, len(course.passes) + 1)):
+            lines.append("  where ':' or STRICT asks for it, the next event is read")
+        if course.jumps:
+            lines.append(
+                "  else the next event in the window is read that has the values of the row"
+            )
+        return lines + _patterns(parameters)
     if concerns.of_types is None:
         return [f"rows of {name}: every event is read for every row, because {concerns.why}"]
     lines = [f"rows of {name}: an index finds those that an event concerns"]
     for concern in concerns.of_types:
         lines += [f"  {concern.type}: {way}" for way in _ways(concern, name)]
-    for pattern in parameters.patterns:
-        lines.append(
-            f"  {pattern.attribute} {pattern.operator} {name}.{pattern.parameter}: a scan, which "
-            "tests each different text with each different pattern"
-        )
-    return lines
+    return lines + _patterns(parameters)
+
+
+def _on_streams(concerns: Concerns) -> str:
+    return "" if concerns.of_types is not None else " (on a stream, every row reads every event)"
+
+
+def _patterns(parameters: core.Parameters) -> list[str]:
+    return [
+        f"  {one.attribute} {one.operator} {parameters.name}.{one.parameter}: a scan, which tests "
+        "each different text with each different pattern"
+        for one in parameters.patterns
+    ]
 
 
 def _ways(concern: Concern, name: str) -> Iterator[str]:

@@ -137,6 +137,8 @@ def rules_line(plan: Plan, count: int) -> str:
     parameters = plan.source.parameters
     assert parameters is not None
     way = "an index finds the rows that an event concerns"
-    if parameters.concerns is None:
+    if parameters.course is not None:
+        way = "an index finds the rows that an event begins, and they are followed from there"
+    elif parameters.concerns is None:
         way = f"every event meets every row, because {parameters.why}"
     return f"parameters: {count:,} rows of {parameters.name!r} are sent to each task; {way}"
