@@ -27,6 +27,7 @@ from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.errors import WorkLimitError as RunWorkLimitError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.rules import run as rules_run
+from celc_runtime.rules.courses import Follower
 from celc_runtime.run.feeding import read_all
 from engines import (
     answer_of,
@@ -284,6 +285,8 @@ def _small(rng: random.Random) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules_run, "_PAIRS", rng.choice((1, 5, 1 << 21)))
         patch.setattr(rules_run, "_EVENTS", rng.choice((1, 4, 1 << 20)))
+        if rng.random() < 0.1:
+            patch.setattr(Follower, "pays", lambda *_: False)
         yield
 
 

@@ -34,6 +34,10 @@ from celc_runtime.rules.ordered_keys import OrderedKeys, ordered_keys
 _EQUAL, _BELOW, _UP_TO, _ABOVE, _FROM, _TRUE = range(6)
 """How an event is compared with a row; `_TRUE`: the event alone decides."""
 
+_FEW_EVENTS = 1 << 14  # of so many it is not asked whether following pays; or of more, of so many
+
+_MOST_VISITS = 4  # more visits of a row in its life cost more than the index of all its events
+
 _MOST_GROUPS = 1 << 22  # combinations of values of two attributes by which events are found
 
 _OPERATORS = {"=": _EQUAL, "<": _BELOW, "<=": _UP_TO, ">": _ABOVE, ">=": _FROM}
@@ -92,6 +96,38 @@ class Follower:
         # Only if the first event of a match can be its last one has it to be read in any case.
         self._is_quick = not self._moves.reads[self._moves.sources == 1].any()
 
+    def pays(
+        self, columns: pa.RecordBatch, parts: np.ndarray, times: np.ndarray, floors: np.ndarray
+    ) -> bool:
+        """Whether a row is visited at few events of its life, as some events of many tell.
+
+        Where events have to be searched through a long window, the index of all events that
+        concern a row finds them in less time. Arguments as of `of_events`.
+        """
+        count, course = len(columns), self._course
+        if count < _FEW_EVENTS or not self._finders:
+            return True
+        if all(self._can_end(state) for state in range(1, len(course.passes) + 1)):
+            return True  # a life lasts as long as the first event that ends it
+        sample = np.linspace(0, count - 1, _FEW_EVENTS).astype(np.int64)
+        keys, _ = self._keys_of(columns.take(pa.array(sample)))
+        groups = self._groups_in(keys)
+        passed = 0.0
+        for number in sample[:: _FEW_EVENTS // 64].tolist():
+            begin = int(np.searchsorted(parts, parts[number]))
+            in_window = np.searchsorted(times[begin:number], floors[number])
+            passed += (number - begin - int(in_window)) / 64
+        visits = 0.0
+        for finder in range(groups.shape[1]):
+            _, of_group = np.unique(groups[groups[:, finder] >= 0, finder], return_counts=True)
+            if len(of_group):
+                others = (of_group * (of_group - 1)).sum() / of_group.sum()
+                visits += passed * float(others) / _FEW_EVENTS
+        return visits <= _MOST_VISITS
+
+    def _can_end(self, state: int) -> bool:
+        return any(move.ends and move.source == state for move in self._course.moves)
+
     def of_events(
         self,
         columns: pa.RecordBatch,
@@ -104,6 +140,12 @@ class Follower:
 
         times, floors: int64[events] as in `Events`, or empty.
         """
+        keys, nulls = self._keys_of(columns)
+        events = Events(keys, nulls, types, parts, times, floors, *self._index_of(keys))
+        return Following(events, self._keys, self._moves, self._states, self._is_quick)
+
+    def _keys_of(self, columns: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
+        """(int64[events, columns], keys; int64[events], a bit for each column with NULL)."""
         count = len(columns)
         keys = np.zeros((count, max(1, len(self._columns))), np.int64)
         nulls = np.zeros(count, np.int64)
@@ -115,8 +157,7 @@ class Follower:
             keys[:, place] = found
             if not known.all():
                 nulls |= np.where(known, 0, 1 << place)
-        events = Events(keys, nulls, types, parts, times, floors, *self._index_of(keys))
-        return Following(events, self._keys, self._moves, self._states, self._is_quick)
+        return keys, nulls
 
     def _asked(self, test: OfBoth) -> _Asked:
         of_row = str(self._rows.columns[test.parameter].type)
@@ -249,8 +290,16 @@ class Follower:
     def _index_of(self, keys: np.ndarray) -> tuple[OrderedKeys, np.ndarray, np.ndarray]:
         """(the events of each group of each finder; int64[events, finders], the group of each
         event; int64[events, finders], the next event of its group)."""
-        shape = len(keys), len(self._finders)
-        groups, later = np.full(shape, -1, np.int64), np.full(shape, len(keys), np.int64)
+        groups = self._groups_in(keys)
+        later = np.full(groups.shape, len(keys), np.int64)
+        starts = np.zeros(self._groups + 1, np.int64)
+        found = np.empty(groups.size, np.int64)
+        _sort_by_groups(groups, starts, found, later)
+        return ordered_keys(found[: starts[-1]], starts), groups, later
+
+    def _groups_in(self, keys: np.ndarray) -> np.ndarray:
+        """int64[events, finders]: the group of each event, −1 if no row asks for it."""
+        groups = np.full((len(keys), len(self._finders)), -1, np.int64)
         for asked, (finder, base) in self._finders.items():
             codes = keys[:, self._columns[asked[0]]]
             known = codes >= 0
@@ -258,10 +307,7 @@ class Follower:
                 more = keys[:, self._columns[other]]
                 codes, known = codes * self._groups_of([other]) + more, known & (more >= 0)
             groups[:, finder] = np.where(known, base + codes, -1)
-        starts = np.zeros(self._groups + 1, np.int64)
-        found = np.empty(groups.size, np.int64)
-        _sort_by_groups(groups, starts, found, later)
-        return ordered_keys(found[: starts[-1]], starts), groups, later
+        return groups
 
 
 @dataclass

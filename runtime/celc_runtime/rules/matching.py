@@ -108,9 +108,13 @@ def pairs_followed(
     concerns = parameters.concerns
     if "course" not in rows.kept:
         rows.kept["course"] = Follower(rows, course, types, follows_all=concerns is None)
-    index, follower = index_of(rows, course.begins), rows.kept["course"]
-    assert index is not None
+    follower = rows.kept["course"]
     assert isinstance(follower, Follower)
+    window = events.parts, events.times, events.floors
+    if concerns is not None and not follower.pays(events.columns, *window):
+        return pairs_of(plan, index_of(rows, concerns), rows.count, events)
+    index = index_of(rows, course.begins)
+    assert index is not None
     following = follower.of_events(
         events.columns, events.types, events.parts, events.times, events.floors
     )
