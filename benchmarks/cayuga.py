@@ -30,14 +30,16 @@ thread, the best of several runs.
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from celc_runtime.program import Rows
 from celc_runtime.rules.courses import Follower
 from celc_runtime.rules.index import index_of
-from celc_runtime.rules.rows import Rows, rows_of
+from celc_runtime.rules.rows import rows_of
 from celc_runtime.rules.run import ForEachRun
 from celc_runtime.run.feeding import read_all
 from common import best_of, calibrate
@@ -199,7 +201,7 @@ def _bytes(query: Any, rules: pa.Table) -> float:
 
 def _matches(query: Any, rows: Rows, events: pa.Table) -> int:
     """The number of matches of rules whose index is there."""
-    found = read_all(ForEachRun(query.program, rows=rows), events.to_batches())
+    found = read_all(ForEachRun(replace(query.program, rows=rows)), events.to_batches())
     return sum(map(len, found))
 
 
