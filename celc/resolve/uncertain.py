@@ -238,8 +238,6 @@ def _clauses(node: syntax.Query) -> Iterator[tuple[str, Span]]:
             yield f"SELECT {select.per_start.end}", select.per_start.span
         if select.together is not None and select.together.kind != "TOTAL":
             yield f"SELECT {select.together.kind}", select.together.span
-    if node.for_each is not None:
-        yield "FOR EACH", node.for_each.span
     if node.consume is not None and node.consume.policy != "NONE":
         yield f"CONSUME BY {node.consume.policy}", node.consume.span
     if node.limit is not None:

@@ -55,13 +55,7 @@ def check_uncertain(
     selects = query.selector != "ALL" or query.per_start or query.collapsed
     if query.per is not None:
         _check_total(query)
-    if (
-        selects
-        or query.limit is not None
-        or query.rate
-        or query.consume_by != "NONE"
-        or query.for_each
-    ):
+    if selects or query.limit is not None or query.rate or query.consume_by != "NONE":
         raise CelError("a choice among matches with uncertain time")
     window = query.window
     if window is not None and window.unit == "EVENTS":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.run.walk import in_worlds
 from engines import answers, batches_of, in_parts, interpreted, only_query, table_of
+from parameters import rows_table
 from reference import CelError as Refused
 from reference import (
     WorkLimitError,
@@ -29,7 +31,8 @@ from reference import (
 from seeds import compare_seeds
 from strategies import Feature, random_query
 from test_random import TOO_LARGE, Tally
-from uncertain import on_a_clock, possible_answers, streamed_answer
+from test_random_parameters import for_each
+from uncertain import on_a_clock, possible_answer, possible_answers, streamed_answer
 
 import celc
 
@@ -173,6 +176,47 @@ def check_totals(seed: int, tally: Tally) -> None:
             assert not told, f"seed {seed}: {route}: {told}\n{text}\n{events}"
 
 
+def check_for_each(seed: int, tally: Tally) -> None:
+    """Compare the answers of one random query FOR EACH row of a table, row by row."""
+    rng = random.Random(seed)
+    features = _SHAPES | (_ACROSS if rng.random() < 0.4 else set())
+    features |= _BY_WORLD if rng.random() < 0.3 else set()
+    plain = random_query(rng, features - {Feature.PREV, Feature.PRIOR}, depth=rng.choice((1, 2, 2)))
+    bound = rng.choice(("", "", " WITH CONFIDENCE >= 0.3"))
+    tally.drawn += 1
+    try:
+        with interpreted():
+            plan = only_query(celc.compile(uncertain_text(plain, 1, bound))).plan
+            text = uncertain_text(for_each(rng, plain, plan), 1, bound)
+            query = only_query(celc.compile(text))
+    except celc.CelError:
+        tally.too_large += 1
+        return
+    for _ in range(3):
+        events = uncertain_stream(rng, rng.randint(2, 5), rng.choice((0, 1, 2, 3)))
+        drawn = uncertain_stream(rng, rng.choice((0, 1, 2, 3)), 1)
+        rules = [{**row, "nr": number} for number, row in enumerate(drawn)]
+        try:
+            wanted = [
+                evaluate(text, events, work_limit=_WORLDS, times=True, parameters={"rule": [row]})
+                for row in rules
+            ]
+        except WorkLimitError:
+            continue
+        tally.pairs += len(rules)
+        tally.pairs_with_matches += sum(map(bool, wanted))
+        table = table_of(query.plan, events)
+        found = query.match_table(table, rule=rows_table(query, rules)).to_pylist()
+        for row, expected in zip(rules, wanted, strict=True):
+            rows = [one for one in found if one["rule"]["nr"] == row["nr"]]
+            told = difference(possible_answer(query, rows, events), _without_rows(expected))
+            assert not told, f"seed {seed}: {told}\n{text}\n{events}\n{row}"
+
+
+def _without_rows(matches: Any) -> list[Any]:
+    return [replace(match, parameters=()) for match in matches]
+
+
 def check_relations(seed: int, tally: Tally) -> None:
     """A threshold filters the whole answer; events of certain time are simultaneous events."""
     rng = random.Random(seed)
@@ -221,6 +265,13 @@ def test_expected_numbers_of_matches() -> None:
     assert tally.pairs_with_matches >= 20, tally
 
 
+def test_for_each_row_of_a_table() -> None:
+    tally = Tally()
+    for seed in range(30):
+        check_for_each(seed, tally)
+    assert tally.pairs_with_matches >= 15, tally
+
+
 def test_thresholds_and_certain_events() -> None:
     tally = Tally()
     for seed in range(10):
@@ -231,4 +282,5 @@ def test_thresholds_and_certain_events() -> None:
 if __name__ == "__main__":
     compare_seeds(check)
     compare_seeds(check_totals)
+    compare_seeds(check_for_each)
     compare_seeds(check_relations)

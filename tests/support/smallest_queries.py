@@ -133,6 +133,7 @@ TOGETHER = (
     ("`PARTITION BY`", "absence at the end"),
     ("absence between", "uncertain time"),
     ("`TOTAL`", "uncertain time"),
+    ("`FOR EACH`", "uncertain time"),
     ("`TOTAL`", "`match_id=True`"),
     ("`COLLAPSED`", "`match_id=True`"),
     ("`FOR EACH`", "`positions=True`"),

@@ -132,6 +132,10 @@ UNCERTAIN_TOTAL = Feature(
     "uncertain time and TOTAL",
     lambda p: p.plan.source.uncertain is not None and p.plan.answer.totals is not None,
 )
+UNCERTAIN_ROWS = Feature(
+    "uncertain time and FOR EACH",
+    lambda p: p.plan.source.uncertain is not None and p.plan.source.parameters is not None,
+)
 SIMULTANEOUS = Feature("ties='simultaneous'", lambda p: p.plan.source.ties is not None)
 NO_ORDER = Feature("no order column", lambda p: not p.plan.source.order_by)
 NO_TIME = Feature("a first order column that is no TIMESTAMP", _lacks_time)

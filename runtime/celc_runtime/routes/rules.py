@@ -252,6 +252,14 @@ RULES = (
     ),
     _refused(
         _STREAMS,
+        has.UNCERTAIN_ROWS,
+        "uncertain-for-each-on-a-stream",
+        "time is uncertain, and a row of FOR EACH gets the events that concern it alone, so that "
+        "it does not know how far the others have come",
+        "use match on the events of closed days",
+    ),
+    _refused(
+        _STREAMS,
         has.UNCERTAIN_TOTAL,
         "uncertain-total-on-a-stream",
         "time is uncertain, and a match that comes later can be one of the same row of TOTAL",
