@@ -33,10 +33,11 @@ from celc_runtime.chain.on_spark import chain_matches, sort_of_stage, why_apart
 from celc_runtime.chain.run import ChainRun
 from celc_runtime.chain.tables import check_order
 from celc_runtime.many.answers import QUERY, WideRows, check_names, ddl_of
-from celc_runtime.many.groups import ReadingGroup, reading_groups
+from celc_runtime.many.groups import ReadingGroup, reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, Rows, ShippedFunction
 from celc_runtime.routes.rules import Route
 from celc_runtime.run.feeding import Reads
@@ -114,7 +115,7 @@ def _in_one_job(
                 f"query {name!r}: match_all: EVENT OTHER stands for other types in queries of "
                 f"other streams: run it alone, as in module.{name}.match(df)"
             )
-    rows = needed_columns(reading_together(together).plan, events)
+    rows = needed_columns(_read_plan(plain, together), events)
     clocks: dict[str, int | float] = {}
     for name, program in plain.items():
         if program.plan.asks_for_clock:
@@ -143,6 +144,16 @@ def _in_one_job(
     )
     reader = partial(route, names, tuple(clocks.items()), tables, number)
     return mapped(ordered, reader, ddl_of(programs))
+
+
+def _read_plan(plain: Mapping[str, Program], together: Mapping[str, Program]) -> Plan:
+    """What the queries read of the rows. Columns are derived for those that read no others; a chain
+    derives its own, of the columns that it reads."""
+    if len(plain) == len(together):
+        return reading_all(plain).plan
+    inputs = reading_together(together).plan
+    derived = reading_all(plain).plan.source.derived if plain else ()
+    return replace(inputs, source=replace(inputs.source, derived=derived))
 
 
 def _tell_of_one_task(group: ReadingGroup) -> None:

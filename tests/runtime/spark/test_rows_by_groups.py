@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from celc_runtime.arrow.events import gathering
-from celc_runtime.many import on_spark
+from celc_runtime.chain import all_on_spark as on_spark
 
 
 def _read(groups: list[list[int]], number: str) -> list[tuple[int, list[int]]]:
@@ -15,7 +15,7 @@ def _read(groups: list[list[int]], number: str) -> list[tuple[int, list[int]]]:
         seen += len(places)
         columns = {"value": values} | ({number: pa.array(places, pa.int32())} if number else {})
         batches.append(pa.RecordBatch.from_pydict(columns))
-    found = on_spark._by_groups(batches, number)
+    found = on_spark._by_parts(batches, number)
     return [(place, rows.column("value").to_pylist()) for place, rows in found]
 
 

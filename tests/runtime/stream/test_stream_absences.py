@@ -46,7 +46,8 @@ def _answers(text: str, events: list[Event], name: str) -> Iterator[tuple[str, l
     for engine, matcher in compiled.items():
         query = only_query(matcher)
         plan = query.plan
-        if not all(map(plan.is_on_clock, plan.choice.deadlines)):
+        late = plan.choice.deadlines
+        if not all(map(plan.is_on_clock, late)) or (late and plan.choice.per_start is not None):
             continue  # refused
         rows = streamed(query, events, random.Random(name), options=_WITH_ROWS)
         yield engine, answer_of(query, rows, events)
