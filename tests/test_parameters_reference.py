@@ -17,7 +17,11 @@ def test_cases() -> None:
     problems = []
     for case in load_cases(folder=FOLDER):
         found = evaluate(
-            case.query, case.events, order_by=case.order_by, parameters=case.parameters
+            case.query,
+            case.events,
+            order_by=case.order_by,
+            ties=case.ties,
+            parameters=case.parameters,
         )
         told = difference(found, case.expected)
         problems += [f"{case.name}: {told}"] if told else []
@@ -25,7 +29,7 @@ def test_cases() -> None:
 
 
 def test_all_cases_are_there() -> None:
-    assert len(load_cases(folder=FOLDER)) == 71
+    assert len(load_cases(folder=FOLDER)) == 73
     assert len(load_refused(folder=FOLDER)) == 7
 
 

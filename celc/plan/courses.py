@@ -83,7 +83,8 @@ def _is_decided_by_tables(program: Program) -> bool:
         return False
     if tables.contexts is not None or tables.instants is not None or tables.as_met:
         return False
-    if query.lasting or tables.steps[0]:
+    # The next event is not the next one in time where several have one time.
+    if query.simultaneous or query.lasting or tables.steps[0]:
         return False
     if isinstance(update, Keyed) and update.keys.removals:
         return False
