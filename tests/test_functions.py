@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime.arrow import vectors
+from celc_runtime.run.feeding import read_all
 from celc_runtime.values import code
 from engines import interpreted, only_query, table_of
 from streams_by_hand import EVENT_TIME, instant, streamed
@@ -368,3 +369,19 @@ def test_aggregates_of_what_is_computed_of_one_event(body: str) -> None:
     for one in (found, wanted):
         rows_of_stream = streamed(one, events, random.Random(1))
         assert sorted(map(repr, rows_of_stream)) == sorted(map(repr, rows_of_attributes))
+
+
+@pytest.mark.parametrize("each", ["", "FOR EACH rule "])
+def test_a_run_that_is_fed_makes_their_columns(each: str) -> None:
+    rows = "x.id = rule.id AND " if each else ""
+    query = celc.compile(
+        "CREATE STREAM S { EVENT A { id: INT, name: STRING } }\n"
+        "PARAMETERS rule { id: INT }\n"
+        f"SELECT x FROM S {each}WHERE A AS x FILTER {rows}UPPER(x.name) = 'P'\n"
+    ).query
+    events = pa.table({"type": ["A"] * 3, "id": pa.array([1, 1, 2], pa.int32()), "name": [*"pqp"]})
+    given = {"rule": pa.table({"id": pa.array([1], pa.int32())})} if each else {}
+    wanted = query.match_table(events, **given).to_pylist()
+    assert len(wanted) == (1 if each else 2)
+    found = read_all(query.run(**given), events.to_batches(max_chunksize=1))
+    assert [row for batch in found for row in batch.to_pylist()] == wanted

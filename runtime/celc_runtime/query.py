@@ -26,10 +26,10 @@ from celc_runtime.routes.why_not import check
 from celc_runtime.rules.any_query import (
     compact_of_events,
     compact_of_table,
+    given_run,
     matches_of_events,
     matches_of_frame,
     matches_of_table,
-    new_run,
     with_tables,
 )
 from celc_runtime.rules.inner import rows_needed
@@ -126,7 +126,7 @@ class CompiledQuery:
             from celc_runtime.chain.tables import chain_run
 
             return chain_run(program, options)
-        return new_run(program, options)
+        return given_run(program, options)
 
     @property
     def match_arrow(self) -> ShippedFunction:

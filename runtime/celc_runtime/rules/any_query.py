@@ -16,14 +16,14 @@ import pyarrow as pa
 from celc_runtime.arrow.events.sorting import sorted_for
 from celc_runtime.arrow.matches.compact import schema_of
 from celc_runtime.arrow.matches.output import FirstMatches
-from celc_runtime.arrow.tables.event_tables import batches_of, table_of
+from celc_runtime.arrow.tables.event_tables import batches_of, entered, table_of
 from celc_runtime.arrow.tables.pandas_frames import frame_of
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import compares_late, latest_time
-from celc_runtime.run.feeding import ReadsRanges, read_all
+from celc_runtime.run.feeding import Reads, ReadsRanges, read_all
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.walk.compact import are_graphs
@@ -58,6 +58,26 @@ def ordered_run(
 
         return OrderedForEach(program, options, is_compact=is_compact)
     return new_run(program, options, is_compact=is_compact)
+
+
+def given_run(program: Program, options: RunOptions = PLAIN) -> Reads[pa.RecordBatch]:
+    """A run that is fed batches as they are given, and derives the columns that functions make."""
+    run = new_run(program, options)
+    return run if program.plan.source.is_as_given else _Derives(program, run)
+
+
+class _Derives:
+    """Derives the columns of a query's functions before its run reads them."""
+
+    def __init__(self, program: Program, run: ReadsRanges) -> None:
+        self._program, self._run = program, run
+        self._rows = 0
+        self.rest, self.finish = run.rest, run.finish
+
+    def push(self, events: pa.RecordBatch, /) -> Iterator[pa.RecordBatch]:
+        for batch in entered(self._program, pa.Table.from_batches([events]), self._rows):
+            yield from self._run.push(batch)
+        self._rows += len(events)
 
 
 def read_plan(program: Program) -> Plan:
