@@ -1005,7 +1005,8 @@ class TotalItem:
     name: str
     text: str  # the expression as written
     value: Expression
-    """Made of constants, functions of all matches (`TotalOf`), arithmetic, and casts."""
+    """Made of constants, functions of all matches (`TotalOf`), arithmetic, casts, and functions of
+    values."""
     span: Span = _span()
 
 

@@ -410,8 +410,7 @@ class _Names:
                 return of_values(node, site)
             case syntax.Call() | syntax.CallOfAll():
                 text = site.found.source.slice(node.span)
-                same = None
-                site.found.add(messages.function_in_having(text, same, node.span))
+                site.found.add(messages.function_in_having(text, None, node.span))
                 return None
             case syntax.Field() | syntax.Element() | syntax.JsonValue():
                 return part(node, site, expression)

@@ -75,6 +75,9 @@ def other_set(name: str, named: str, span: Span, clause: Span) -> Diagnostic:
     return error("several-parameters", span, message, hint, related=related)
 
 
+# --- values of a set ------------------------------------------------------------------------------
+
+
 def unknown_parameter(name: str, owner: str, offered: Collection[str], span: Span) -> Diagnostic:
     """`rule.z`."""
     message = f"parameter set {quote(owner)} has no attribute {quote(name)}"

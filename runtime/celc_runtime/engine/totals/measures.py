@@ -168,9 +168,11 @@ def _piece(values: np.ndarray, part: int) -> np.ndarray:
     if part == 0:
         size = low & _OF_PIECE
     elif part == 1:
-        size = (low >> np.uint64(40) | high << np.uint64(24)) & _OF_PIECE
+        size = (
+            low >> np.uint64(BITS_OF_PIECES) | high << np.uint64(64 - BITS_OF_PIECES)
+        ) & _OF_PIECE
     else:
-        size = high >> np.uint64(16)
+        size = high >> np.uint64(2 * BITS_OF_PIECES - 64)
     piece = size.view(np.int64)
     return np.where(negative, -piece, piece)
 
