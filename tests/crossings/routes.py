@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
-from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
 from celc_runtime.program import Rows
@@ -73,10 +72,7 @@ def by_batches(
     if plan.source.reads or rng.random() < 0.5:
         found = query.match_arrow(batches, **given)
     else:
-        made = (
-            part for one in batches for part in entered(query.program, pa.Table.from_batches([one]))
-        )
-        found = read_all(query.run(**given), made)
+        found = read_all(query.run(**given), batches)
     return [row for batch in found for row in batch.to_pylist()]
 
 
