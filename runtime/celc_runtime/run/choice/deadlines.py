@@ -43,6 +43,8 @@ from celc_runtime.run.walk.listed import Listed
 
 PASSED = 2**63 - 1  # the bound that passes every deadline
 
+_BOUNDS_KEPT = 64
+
 
 @dataclass(slots=True)
 class PartSoFar:
@@ -108,6 +110,7 @@ class Deadlines(ChoiceOfRun):
         self._waiting: deque[WaitingBatch] = deque()
         self._part: PartSoFar | None = None
         self._held: list[HeldMatches] = []
+        self._bounds: dict[tuple[int, int], int] = {}  # by deadline and clock
         self.batch: WaitingBatch | None = None
         """The present batch."""
         self.undecided = 0
@@ -326,6 +329,14 @@ class Deadlines(ChoiceOfRun):
         return ALWAYS if self._clock is None else self._bound(number, self._clock)
 
     def _bound(self, number: int, clock: int) -> int:
+        known = self._bounds.get((number, clock))
+        if known is None:
+            if len(self._bounds) > _BOUNDS_KEPT:
+                self._bounds.clear()
+            known = self._bounds[number, clock] = self._new_bound(number, clock)
+        return known
+
+    def _new_bound(self, number: int, clock: int) -> int:
         plan = self._plan
         size = plan.matching.local_windows[plan.choice.deadlines[number].window].size
         type = event_schema(plan).field(plan.source.order_by[0]).type

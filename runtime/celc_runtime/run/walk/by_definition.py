@@ -323,14 +323,13 @@ class DefinitionWalk(WalkOfRun):
             latest = {number: self._decided_last(part, group) for number, group in groups.items()}
         if self._definition.chooses:
             ways = self._chosen(ways, stretch, end)
+            judged = {match: self._judged(row, part, match, ways[match]) for match in ways}
         elif not together:
             ways = {match: ways[match] for match in ways if not judged[match][2]}
         listed = []
         for match in sorted(ways, key=_by_latest_start):
             group = self._group(match)
-            number = self._judged(row, part, match, ways[match])[0]
-            if is_open.get(group):
-                number = LEFT_OPEN
+            number = LEFT_OPEN if is_open.get(group) else judged[match][0]
             tags = self._tags(row, part, *match[0])
             listed.append((tags, number, ways[match].begin, latest.get(group, _AT_ITS_END)))
         return listed
@@ -395,6 +394,8 @@ class DefinitionWalk(WalkOfRun):
         assert self.judge is not None
         entries = way.begin, part.entries[timed[0][1]]
         judged = [(number, *self.judge(number, entries, row)) for number in way.deadlines]
+        if len(judged) == 1:
+            return judged[0]
         # Passed deadlines come first. Deadlines of one length from one event pass together.
         return min(judged, key=lambda one: (not one[2], not one[1], self._passes(one[0], entries)))
 

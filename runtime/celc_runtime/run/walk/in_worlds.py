@@ -172,7 +172,6 @@ class WorldsWalk(WalkOfRun):
             self._moves,
             self._window,
             self._asked.step,
-            outside=listing.outside,
             alone=listing.alone,
         )
 
