@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from celc.editor.languages import Language
     from celc.interfaces.pages.page import Page
     from celc.options import Options
+    from celc.statements.hosts import HostError
 
 __all__ = [
     "CelError",
     "CelWarning",
     "Diagnostic",
+    "HostError",
     "Matcher",
     "__version__",
     "check",
@@ -37,12 +39,14 @@ __all__ = [
     "events_of",
     "format_text",
     "report",
+    "sql",
 ]
 
 _IMPORTED_ON_FIRST_USE = {
     "CelError": "celc.diagnostics.errors",
     "CelWarning": "celc.diagnostics.errors",
     "Diagnostic": "celc.diagnostics.errors",
+    "HostError": "celc.statements.hosts",
     "Matcher": "celc.driver.matcher",
 }
 
@@ -178,6 +182,25 @@ def compile_files(
     names = ", ".join(repr(file.name) for file in files)
     call = f"compile_files([{names}]"
     return _warmed(_matcher(sources, language, chosen, schema, call), processes)
+
+
+def sql(host: Any, text: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Any:
+    """The answer of one SQL statement with MATCH_RECOGNIZE anywhere in it, as the host answers.
+
+    host: a SparkSession, classic or of Connect (the answer is a DataFrame, and lazy); a connection
+    of DuckDB (a relation, which stays readable); a dictionary of Arrow tables by their names (an
+    Arrow table; DuckDB reads them). All but the clause is the host's: its functions, types and time
+    zone. Names stand in double quotes or backquotes on every host, texts in single quotes.
+    parameters: values for `?` in their order, or by name for `:name`.
+
+    Warns as `compile` does. Raises CelError with all that is wrong with a clause, at its place in
+    the text; HostError for what the host refuses; TypeError for another
+    kind of host.
+    """
+    from celc.statements.hosts import host_of
+    from celc.statements.statement import run
+
+    return run(host_of(host), text, parameters)
 
 
 def _warmed(matcher: Matcher, processes: int | None) -> Matcher:

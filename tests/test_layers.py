@@ -24,6 +24,7 @@ LAYERS = {
         ("",),  # celc itself: `compile`, `check`, `format_text` and `report`
         ("interfaces",),
         ("editor",),
+        ("statements",),
         ("driver", "row_pattern"),
         ("verify", "codegen", "options"),
         ("plan", "relational"),

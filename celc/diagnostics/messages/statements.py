@@ -1,0 +1,149 @@
+"""Messages about whole statements that contain MATCH_RECOGNIZE."""
+
+from celc.diagnostics.errors import Diagnostic, error, warning
+from celc.diagnostics.messages.wording import quote
+from celc.diagnostics.source import Span
+
+
+def unclosed_text(span: Span) -> Diagnostic:
+    return error(
+        "unclosed-text",
+        span,
+        "a text, a quoted name or a comment begins here and does not end",
+        "write the closing quote, or */ for a comment",
+    )
+
+
+def lone_parenthesis(span: Span) -> Diagnostic:
+    return error(
+        "lone-parenthesis",
+        span,
+        "this parenthesis closes none",
+        "leave it out, or open one before it",
+    )
+
+
+def unclosed(of_clause: bool, span: Span) -> Diagnostic:
+    what = "MATCH_RECOGNIZE has no closing parenthesis" if of_clause else "it is not closed"
+    return error("unclosed-parenthesis", span, what, "write the missing ')'")
+
+
+def second_statement(span: Span) -> Diagnostic:
+    return error(
+        "second-statement",
+        span,
+        "a second statement begins here, and one is run at a time",
+        "call celc.sql once for each statement",
+    )
+
+
+def source_from_outside(span: Span) -> Diagnostic:
+    return error(
+        "source-from-outside",
+        span,
+        "the source of MATCH_RECOGNIZE looks at columns of another table (LATERAL)",
+        "MATCH_RECOGNIZE reads a table, a query in parentheses, a name of WITH or a table function",
+        "write the join as the source: (SELECT … FROM a JOIN b ON …) AS q MATCH_RECOGNIZE (…)",
+    )
+
+
+def no_source(span: Span) -> Diagnostic:
+    return error(
+        "no-source",
+        span,
+        "MATCH_RECOGNIZE stands behind no table",
+        "write it behind a table, a query in parentheses, a name of WITH or a table function, and "
+        "that one's alias: FROM t AS x MATCH_RECOGNIZE (…)",
+    )
+
+
+def view_of_clause(span: Span) -> Diagnostic:
+    return error(
+        "view-of-clause",
+        span,
+        "a view is read later by the host alone, which does not know MATCH_RECOGNIZE",
+        "write CREATE TABLE … AS SELECT …, or register the query as a table function "
+        "(celc.compile(…).register(spark)) and make the view of that",
+    )
+
+
+def no_clause(span: Span) -> Diagnostic:
+    return error(
+        "no-clause",
+        span,
+        "the statement has no MATCH_RECOGNIZE behind a table in FROM",
+        "give it to the host itself, or write FROM t MATCH_RECOGNIZE (…)",
+    )
+
+
+def missing_parameter(name: str, given: list[str], span: Span) -> Diagnostic:
+    have = f"given: {', '.join(map(quote, given))}" if given else "none is given"
+    return error(
+        "missing-parameter",
+        span,
+        f"there is no value for the parameter {name}",
+        have,
+        "give it: celc.sql(host, text, parameters={…}), or a list for '?'",
+    )
+
+
+def parameter_type(name: str, kind: str, span: Span) -> Diagnostic:
+    return error(
+        "parameter-type",
+        span,
+        f"the value of the parameter {name} is a {kind}, which is no constant of the clause",
+        "in MATCH_RECOGNIZE a parameter is a number, a text, a BOOLEAN, a date, a time or None",
+    )
+
+
+def quoted_name_on_spark(name: str, span: Span) -> Diagnostic:
+    return warning(
+        "quoted-name",
+        span,
+        f'"{name}" is a name here, and Spark alone reads it as a text',
+        f"write `{name}`, which both read alike, or '{name}' for a text",
+    )
+
+
+def source_refused(host: str, reason: str, span: Span) -> Diagnostic:
+    return error(
+        "source-refused",
+        span,
+        f"{host} refuses what MATCH_RECOGNIZE reads: {reason}",
+        "MATCH_RECOGNIZE reads a table, a query in parentheses, a name of WITH or a table function "
+        "that the host knows; a query there sees no column of other tables",
+    )
+
+
+_HOST_READS = (
+    "a function of the host's alone is computed once for each row, before rows are matched"
+)
+
+
+def host_function_of_rows(function: str, span: Span) -> Diagnostic:
+    return error(
+        "host-function",
+        span,
+        f"{quote(function)} is a function of the host's, and cannot be of other rows",
+        _HOST_READS,
+        "write the function inside: PREV(f(x)), SUM(f(x))",
+    )
+
+
+def host_function_of_variables(function: str, span: Span) -> Diagnostic:
+    return error(
+        "host-function",
+        span,
+        f"{quote(function)} is a function of the host's, and reads rows of several variables here",
+        _HOST_READS,
+        "name columns of one variable in it",
+    )
+
+
+def host_function_refused(host: str, reason: str, span: Span) -> Diagnostic:
+    return error(
+        "host-function",
+        span,
+        f"celc has no such function, and {host} refuses it: {reason}",
+        _HOST_READS,
+    )
