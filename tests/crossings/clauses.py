@@ -71,7 +71,7 @@ def _total(draft: Draft) -> None:
     _choose(draft, "TOTAL ")
     rng = draft.rng
     items = ["COUNT(*) AS n"]
-    if draft.bound:
+    if draft.bound and not draft.uncertain:  # where time is, there is COUNT(*) alone
         x = draft.label()
         more = [f"SUM({x}.id) AS s", f"MAX({x}.value) AS m", f"COUNT({x}) AS c"]
         more += [f"AVG({x}.num) AS a", f"MIN({x}.key) AS l", f"SUM({x}.num) - COUNT(*) AS d"]
