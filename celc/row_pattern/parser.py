@@ -61,6 +61,12 @@ def tokens_of(source: Source) -> list[Token]:
     return machine.tokens
 
 
+def first_wrong(text: str) -> int | None:
+    """Where a text stops to be one of MATCH_RECOGNIZE alone; None: it is one."""
+    wrong = RowMachine(text).run()
+    return None if wrong is None else wrong.span.start
+
+
 def accepted_after(text: str) -> frozenset[str] | None:
     """The terminals that can follow a text; None where it is already wrong."""
     machine = RowMachine(text)

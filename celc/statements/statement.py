@@ -36,7 +36,12 @@ def run(host: Host, text: str, parameters: Parameters) -> Any:
     Raises `CelError` for what is wrong with the clauses, with places in the whole statement, and
     `HostError` for what the host refuses.
     """
-    source = Source("statement.sql", text)
+    return run_source(host, Source("statement.sql", text), parameters)
+
+
+def run_source(host: Host, source: Source, parameters: Parameters) -> Any:
+    """The same of the statement of a file."""
+    text = source.text
     found = Diagnostics(source)
     words = words_of(source, host.dialect, found)
     clauses = clauses_of(words, found)

@@ -127,9 +127,17 @@ def _add_run(commands: Any) -> None:
     run = _command(commands, "run", "find the matches in files of events")
     run.add_argument(
         "events",
-        nargs="+",
+        nargs="*",
         metavar="EVENTS",
         help="files, folders, patterns of names in quotes, or - for standard input",
+    )
+    run.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="a table of a .sql file with a whole statement, which DuckDB runs; a file without a "
+        "name is the table called as it is",
     )
     run.add_argument("--query", help="which query of the file")
     run.add_argument(

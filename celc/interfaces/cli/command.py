@@ -33,12 +33,12 @@ from celc.interfaces.cli.problems import (
 from celc.interfaces.cli.queries import (
     chosen_queries,
     compiled,
+    dump_routes,
     is_generated,
     module_path,
     options_of,
     shown_command,
 )
-from celc.interfaces.cli.routes import dump_routes
 from celc.interfaces.cli.signals import Stopped, stopped_by_signals
 
 if TYPE_CHECKING:
@@ -286,9 +286,22 @@ def _svg(dot: str) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if language_of(arguments.source) is ROW_PATTERNS:
+    is_sql = language_of(arguments.source) is ROW_PATTERNS
+    if arguments.table and not is_sql:
+        raise CommandProblem("--table is for a .sql file with a whole statement")
+    if not arguments.table and not arguments.events:
+        raise CommandProblem(f"name the files of events: celc run {arguments.source} EVENTS")
+    if is_sql:
         from celc.interfaces.cli import run_rows
+        from celc.interfaces.cli.queries import read_source
+        from celc.row_pattern.parser import first_wrong
 
+        if arguments.table or first_wrong(read_source(arguments.source).text) is not None:
+            # It imports sqlglot.
+            from celc.interfaces.cli import run_statement
+
+            if run_statement.is_statement(arguments):
+                return run_statement.run(arguments)
         return run_rows.run(arguments)
     from celc.interfaces.cli import run
 

@@ -6,10 +6,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
@@ -43,6 +44,17 @@ _ENDINGS = {
     ".parquet": "parquet",
     ".txt": "table",
 }
+
+
+@dataclass(frozen=True)
+class OtherRows:
+    """Rows that are the answer of no single query."""
+
+    name: str
+    output_schema: pa.Schema
+
+
+AnyRows: TypeAlias = "CompiledQuery | RowPatternQuery | OtherRows"
 
 
 def format_of(output: Path | None, named: str | None) -> str:
@@ -105,7 +117,7 @@ def check_csv_safe(format: str, *, safe: bool) -> None:
         )
 
 
-def json_lines(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
+def json_lines(query: AnyRows, out: IO[bytes]) -> Writer:
     """One object per line, as docs/language.md defines it. Rows that are not matches have other
     objects."""
     if not isinstance(query, CompiledQuery) or query.plan.answer.totals is not None:
@@ -140,7 +152,7 @@ def json_lines(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer
     return write
 
 
-def _lines_of_rows(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
+def _lines_of_rows(query: AnyRows, out: IO[bytes]) -> Writer:
     """One object for each row: its columns, with the query's name."""
 
     def write(rows: pa.RecordBatch | None) -> None:
@@ -151,7 +163,7 @@ def _lines_of_rows(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Wr
     return write
 
 
-def rows_as_json(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
+def rows_as_json(query: AnyRows, out: IO[bytes]) -> Writer:
     """One object for each row, with its columns as Parquet has them."""
 
     def write(rows: pa.RecordBatch | None) -> None:
@@ -166,9 +178,7 @@ def json_line(row: dict[str, object]) -> bytes:
     return (visible_json(json.dumps(row, default=str, ensure_ascii=False)) + "\n").encode()
 
 
-def _parameters(
-    query: CompiledQuery | RowPatternQuery, row: dict[str, object]
-) -> dict[str, object]:
+def _parameters(query: AnyRows, row: dict[str, object]) -> dict[str, object]:
     """The row of the parameter set, which is then not among the other columns."""
     parameters = query.plan.source.parameters if isinstance(query, CompiledQuery) else None
     if parameters is None:
@@ -205,7 +215,7 @@ def json_ready(value: object) -> object:
             return value
 
 
-def csv(query: CompiledQuery | RowPatternQuery, out: IO[bytes], *, safe: bool = False) -> Writer:
+def csv(query: AnyRows, out: IO[bytes], *, safe: bool = False) -> Writer:
     """CSV with a header; a label column has the JSON text of its events. With `safe`, no text is a
     formula of a spreadsheet."""
 
@@ -234,7 +244,7 @@ def _is_formula(text: str) -> bool:
     return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
 
 
-def parquet(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
+def parquet(query: AnyRows, out: IO[bytes]) -> Writer:
     """A parquet file of the output schema."""
     import pyarrow.parquet  # it takes longer than a query to compile
 

@@ -212,3 +212,14 @@ def standard_input(name: str = "stdin.cel") -> Source:
     except UnicodeDecodeError as trouble:
         byte = f"byte {trouble.start} is 0x{data[trouble.start]:02x}"
         raise CommandProblem(f"standard input is not UTF-8 text: {byte}") from None
+
+
+def dump_routes(parts: tuple[str, ...], names: Sequence[str]) -> str:
+    """What runs each of these queries of a module, and why other routes do not: read off the
+    loaded module, for `celc explain --stage routes`."""
+    from celc_runtime.routes.why_not import routes_text
+
+    from celc.driver.matcher import Matcher
+
+    queries = Matcher(parts).queries
+    return "\n".join(routes_text(queries[name].program) for name in names)

@@ -12,8 +12,7 @@ from celc.editor.languages import ROW_PATTERNS
 from celc.interfaces.cli.declaring.schemas import schema_of
 from celc.interfaces.cli.output import tell
 from celc.interfaces.cli.problems import CommandProblem
-from celc.interfaces.cli.queries import options_of, read_source, shown_command
-from celc.interfaces.cli.routes import dump_routes
+from celc.interfaces.cli.queries import dump_routes, options_of, read_source, shown_command
 
 if TYPE_CHECKING:
     from celc.row_pattern.compiler import RowCompilation

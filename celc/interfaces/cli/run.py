@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.plan.errors import EventError, EventWarning
@@ -44,9 +44,6 @@ from celc.interfaces.cli.reading.parameter_tables import (
 from celc.interfaces.cli.reading.stream import EventStream
 from celc.interfaces.cli.reading.times import EPOCH_UNITS, TimeForm
 from celc.interfaces.cli.reading.wanted import Wanted
-
-if TYPE_CHECKING:
-    from celc_runtime.row_pattern.query import RowPatternQuery
 
 WIDTH = 80  # signs in a line of a table that does not go to a terminal
 
@@ -329,7 +326,7 @@ def output_of(path: Path | None, format: str) -> AbstractContextManager[IO[bytes
 
 def writer_of(
     format: str,
-    query: CompiledQuery | RowPatternQuery,
+    query: match_formats.AnyRows,
     out: IO[bytes],
     arguments: argparse.Namespace,
 ) -> Callable[[Any], None]:

@@ -10,18 +10,15 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import pyarrow as pa
 from celc_runtime.arrow.arrays import duration_text
 from celc_runtime.arrow.short_floats import with_short_floats
-from celc_runtime.query import CompiledQuery
 from rich.cells import cell_len
 
 from celc.diagnostics.source import visible
-
-if TYPE_CHECKING:
-    from celc_runtime.row_pattern.query import RowPatternQuery
+from celc.interfaces.cli.match_formats import AnyRows, OtherRows
 
 _BETWEEN_COLUMNS = 2  # spaces between two columns
 
@@ -37,7 +34,7 @@ class Table:
 
     def __init__(
         self,
-        query: CompiledQuery | RowPatternQuery,
+        query: AnyRows,
         out: IO[bytes],
         most: int,
         width: int,
@@ -45,7 +42,7 @@ class Table:
         warn_beyond: bool,
     ) -> None:
         self._names = [visible(name) for name in query.output_schema.names]
-        self._are_matches = query.plan.is_of_matches
+        self._are_matches = not isinstance(query, OtherRows) and query.plan.is_of_matches
         self._out = out
         self._most = most
         self._width = width
@@ -231,7 +228,7 @@ def _wrapped(line: str, width: int) -> Lines:
 
 
 def table(
-    query: CompiledQuery | RowPatternQuery,
+    query: AnyRows,
     out: IO[bytes],
     most: int,
     width: int,

@@ -1,0 +1,214 @@
+"""`celc run` for a whole statement with MATCH_RECOGNIZE: DuckDB reads files as its tables."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from celc.diagnostics.errors import CelError, CelWarning, Diagnostics
+from celc.diagnostics.source import Source
+from celc.interfaces.cli import match_formats
+from celc.interfaces.cli.output import check_name, check_output, tell
+from celc.interfaces.cli.problems import FINE, CommandProblem
+from celc.interfaces.cli.queries import read_source
+from celc.interfaces.cli.run import output_of, writer_of
+from celc.row_pattern.parser import first_wrong
+from celc.statements.clauses import clauses_of
+from celc.statements.hosts import Duck, HostError
+from celc.statements.statement import run_source
+from celc.statements.words import Word, words_of
+
+if TYPE_CHECKING:
+    import duckdb
+
+_READERS = {
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".txt": "read_csv",
+    ".parquet": "read_parquet",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+}
+_FORMATS = {"csv": "read_csv", "parquet": "read_parquet", "json": "read_json"}
+
+
+def is_statement(arguments: argparse.Namespace) -> bool:
+    """Whether a `.sql` file is more than one query of MATCH_RECOGNIZE, so that a host reads it."""
+    if arguments.table:
+        return True
+    source = read_source(arguments.source)
+    wrong = first_wrong(source.text)
+    if wrong is None:
+        return False
+    found = Diagnostics(source)
+    try:
+        words = words_of(source, "duckdb", found)
+        rest = words[_declaration(words) :]
+        clauses = clauses_of(rest, found)
+    except CelError:
+        return False
+    # What is wrong inside the only clause is a mistake there.
+    places = [(rest[one.word].span.start, rest[one.last].span.end) for one in clauses]
+    return bool(clauses) and not any(start <= wrong < end for start, end in places)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the statement over files; returns the exit code."""
+    check_name(arguments.output)
+    format = match_formats.format_of(arguments.output, arguments.format)
+    match_formats.check_csv_safe(format, safe=arguments.csv_safe)
+    _refuse_options(arguments, format)
+    tables = _tables_of(arguments)
+    source = read_source(arguments.source)
+    (output,) = match_formats.files_of(arguments.output, format, [arguments.source.stem])
+    inputs = [arguments.source, *map(Path, tables.values())]
+    check_output(output, force=arguments.force, inputs=inputs)
+    try:
+        import duckdb
+    except ImportError:
+        raise CommandProblem(
+            "DuckDB runs the statement around MATCH_RECOGNIZE, and is not installed: "
+            "pip install duckdb"
+        ) from None
+    with duckdb.connect() as connection, warnings.catch_warnings():
+        warnings.simplefilter("always", CelWarning)
+        warnings.showwarning = lambda message, *_: tell(str(message))
+        rest = _declared(source, connection, tables, arguments)
+        try:
+            found = run_source(Duck(connection), rest, None)
+        except HostError as problem:
+            raise CommandProblem(
+                f"{problem.host} refuses the statement: {problem.reason}"
+            ) from None
+        rows = found.to_arrow_table() if found is not None else None
+    if rows is None:
+        return FINE
+    with output_of(output, format) as out:
+        answer = match_formats.OtherRows(arguments.source.stem, rows.schema)
+        write = writer_of(format, answer, out, arguments)
+        left = rows if arguments.max_matches is None else rows.slice(0, arguments.max_matches)
+        for batch in left.to_batches():
+            write(batch)
+        write(None)
+    if len(left) < len(rows):
+        tell(f"celc: stopped after {len(left):,} rows (--max-matches); there are more")
+    return FINE
+
+
+def _refuse_options(arguments: argparse.Namespace, format: str) -> None:
+    given = {
+        "--parameters": arguments.parameters,
+        "--match-id": arguments.match_id,
+        "--on-null-type": arguments.on_null_type != "error",
+        "--on-bad-row": arguments.on_bad_row,
+        "--strict-schema": arguments.strict_schema,
+        "--time-format": arguments.time_format,
+        "--time-zone": arguments.time_zone != "UTC",
+        "--query": arguments.query,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise CommandProblem(
+                f"{option} is not for whole statements, whose files and rows DuckDB reads: "
+                "write it in SQL"
+            )
+    if format == "html":
+        raise CommandProblem(
+            "a report shows the matches of one query, and this is a whole statement: choose "
+            "another format"
+        )
+
+
+def _tables_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """The files by the names of their tables."""
+    found: dict[str, str] = {}
+    named = [(Path(file).name.partition(".")[0], file) for file in arguments.events]
+    for option in arguments.table:
+        name, equals, file = option.partition("=")
+        if not (name and equals and file):
+            raise CommandProblem(f"--table {option}: write NAME=FILE, as in ticker=ticker.csv")
+        named.append((name, file))
+    for name, file in named:
+        if name in found:
+            raise CommandProblem(f"there are two files for the table {name}: {found[name]}, {file}")
+        if file == "-":
+            raise CommandProblem("a statement reads files, and no standard input: name a file")
+        found[name] = file
+    return found
+
+
+def _declared(
+    source: Source,
+    connection: duckdb.DuckDBPyConnection,
+    tables: Mapping[str, str],
+    arguments: argparse.Namespace,
+) -> Source:
+    """Make the tables; returns the statement behind a CREATE TABLE, at its place."""
+    words = words_of(source, "duckdb", Diagnostics(source))
+    behind = _declaration(words)
+    declared = ""
+    if behind:
+        end = words[behind - 1].span.end
+        declared = words[2].text
+        _execute(connection, source.text[:end])
+        blank = "".join(sign if sign == "\n" else " " for sign in source.text[:end])
+        source = replace(source, text=blank + source.text[end:])
+    for name, file in tables.items():
+        rows = f"SELECT * FROM {_reader(file, arguments)}"
+        quoted = '"' + name.replace('"', '""') + '"'
+        if name.casefold() == declared.casefold():
+            _execute(connection, f"INSERT INTO {quoted} BY NAME {rows}")
+        else:
+            _execute(connection, f"CREATE VIEW {quoted} AS {rows}")
+    return source
+
+
+def _declaration(words: list[Word]) -> int:
+    """The number of words of a CREATE TABLE with columns before a statement."""
+    if [word.key for word in words[:2]] != ["CREATE", "TABLE"]:
+        return 0
+    for at, word in enumerate(words):
+        if word.key in ("AS", "SELECT", "WITH") and words[at - 1].key != "TIMESTAMP":
+            return 0
+        if word.key == ";":
+            return at + 1
+    return 0
+
+
+def _reader(file: str, arguments: argparse.Namespace) -> str:
+    """What reads a file in DuckDB. Raises CommandProblem for another kind of file."""
+    suffixes = [one for one in Path(file).suffixes if one != ".gz"]
+    reader = _READERS.get(suffixes[-1].lower()) if suffixes else None
+    if arguments.input_format is not None:
+        reader = _FORMATS[arguments.input_format]
+    if reader is None:
+        raise CommandProblem(
+            f"{file}: the ending of its name says no format; write --input-format csv, json or "
+            "parquet, or a pattern of names in quotes"
+        )
+    options = ""
+    if reader == "read_csv":
+        if arguments.delimiter is not None:
+            sign = {"\\t": "\t", "tab": "\t"}.get(arguments.delimiter, arguments.delimiter)
+            options += f", delim = {_text(sign)}"
+        if arguments.null_text:
+            options += f", nullstr = [{', '.join(map(_text, ['', *arguments.null_text]))}]"
+    return f"{reader}({_text(file)}{options})"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _execute(connection: Any, text: str) -> None:
+    import duckdb
+
+    try:
+        connection.execute(text)
+    except duckdb.Error as problem:
+        raise CommandProblem(f"DuckDB refuses it: {str(problem).splitlines()[0]}") from None
