@@ -196,6 +196,27 @@ class _RowPatterns(Language):
         (source,) = sources
         return compile_rows(source, PurePath(source.name).stem, schema, options.max_work)
 
+    def is_statement(self, source: Source) -> bool:
+        """Whether a text is a whole statement of SQL, which a host runs (`celc.sql`)."""
+        from celc.row_pattern.parser import first_wrong
+
+        if first_wrong(source.text) is None:
+            return False
+        # It imports sqlglot.
+        from celc.statements.checked import is_statement
+
+        return is_statement(source)
+
+    def check(
+        self, source: Source, options: Options = _DEFAULTS, schema: Any = None
+    ) -> tuple[Diagnostic, ...]:
+        """As for all languages; of a whole statement what can be said without a host."""
+        if not self.is_statement(source):
+            return super().check(source, options, schema)
+        from celc.statements.checked import problems_of
+
+        return problems_of(source)
+
     def resolve(self, source: Source, options: Options) -> None:
         from celc.row_pattern.parser import parse
         from celc.row_pattern.resolver import resolve

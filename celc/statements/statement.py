@@ -20,14 +20,12 @@ from celc.diagnostics.source import Source, Span
 from celc.driver.matcher import Matcher
 from celc.row_pattern.compiler import compile_rows
 from celc.row_pattern.parser import parse
+from celc.statements.checked import BEFORE
 from celc.statements.clauses import Clause, clauses_of, pattern_of
 from celc.statements.host_columns import HostCall, host_calls
 from celc.statements.hosts import Host, HostError, Parameters
 from celc.statements.places import MadeText
 from celc.statements.words import Word, words_of
-
-_BEFORE = "SELECT * FROM t "
-"""What makes a whole text of a clause. What its source is the host has said."""
 
 
 def run(host: Host, text: str, parameters: Parameters) -> Any:
@@ -278,7 +276,7 @@ class _Statement:
         """The clause as a text of its own, with constants for parameters and columns for what the
         host computes."""
         made = MadeText(self._words[clause.word].span.start)
-        made.write(_BEFORE, made.origin)
+        made.write(BEFORE, made.origin)
         end, at = made.origin, clause.word
         names: list[tuple[int, str]] = []  # of keys, where they end
         while at <= clause.last:

@@ -99,3 +99,28 @@ def test_what_duckdb_refuses(folder: Path, capsys: Any) -> None:
     Path("q.cel").write_text("CREATE STREAM S { EVENT A { id: INT } }\nSELECT * WHERE A")
     assert main(["run", "q.cel", "quotes.csv", "--table", "a=b.csv"]) == 2
     assert "--table is for a .sql file" in capsys.readouterr().err
+
+
+def test_statements_are_checked(folder: Path, capsys: Any) -> None:
+    """Names and types where the text declares the table, else the clause alone."""
+    assert main(["check", "q.sql"]) == 0
+    assert "q: fine" in capsys.readouterr().out
+    wrong = _STATEMENT.replace("FROM dear", "FROM quotes").replace("price > PREV", "prize > PREV")
+    Path("q.sql").write_text(_TABLE + wrong)
+    assert main(["check", "q.sql"]) == 1
+    assert "q.sql:5:30: error[unknown-column]" in capsys.readouterr().err
+    Path("q.sql").write_text(_STATEMENT.replace("b+", "b++"))
+    assert main(["check", "q.sql"]) == 1
+    assert "q.sql:4:16: error[syntax]" in capsys.readouterr().err
+    Path("q.sql").write_text(_STATEMENT + ";\nSELECT 1")
+    assert main(["check", "q.sql"]) == 1
+    assert "error[second-statement]" in capsys.readouterr().err
+    Path("q.sql").write_text(_STATEMENT.replace("price > PREV", "nix(PREV(price)) > PREV"))
+    assert main(["check", "q.sql"]) == 1
+    assert "error[host-function]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["compile", "q.sql", "-o", "q_udf.py"], ["explain", "q.sql"]])
+def test_statements_become_no_module(folder: Path, capsys: Any, command: list[str]) -> None:
+    assert main(command) == 2
+    assert "q.sql has a whole statement, which a host runs" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from celc.core.verdict import Verdict
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
 from celc.diagnostics.files import SUFFIXES, query_files
 from celc.diagnostics.source import Source, Span, visible, visible_json
-from celc.editor.languages import language_of
+from celc.editor.languages import ROW_PATTERNS, language_of
 from celc.interfaces.cli.output import say, tell
 from celc.interfaces.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem
 from celc.interfaces.cli.queries import STANDARD_INPUT, read_source, standard_input
@@ -81,8 +81,13 @@ def check_paths(
 
 
 def _check(source: Source, options: Options, schema: Any, *, verbose: bool) -> CheckedFile:
+    language = language_of(source.name)
+    if language is ROW_PATTERNS and language.is_statement(source):
+        problems = language.check(source, options)
+        wrong = any(one.severity == "error" for one in problems)
+        return CheckedFile(source, problems, () if wrong else (Path(source.name).stem,))
     try:
-        compilation = language_of(source.name).compile([source], options, schema)
+        compilation = language.compile([source], options, schema)
     except CelError as problem:
         return CheckedFile(source, problem.diagnostics, ())
     verdicts: tuple[tuple[str, Verdict], ...] = ()

@@ -37,6 +37,7 @@ from celc.interfaces.cli.queries import (
     is_generated,
     module_path,
     options_of,
+    read_source,
     shown_command,
 )
 from celc.interfaces.cli.signals import Stopped, stopped_by_signals
@@ -293,15 +294,11 @@ def _run(arguments: argparse.Namespace) -> int:
         raise CommandProblem(f"name the files of events: celc run {arguments.source} EVENTS")
     if is_sql:
         from celc.interfaces.cli import run_rows
-        from celc.interfaces.cli.queries import read_source
-        from celc.row_pattern.parser import first_wrong
 
-        if arguments.table or first_wrong(read_source(arguments.source).text) is not None:
-            # It imports sqlglot.
+        if arguments.table or ROW_PATTERNS.is_statement(read_source(arguments.source)):
             from celc.interfaces.cli import run_statement
 
-            if run_statement.is_statement(arguments):
-                return run_statement.run(arguments)
+            return run_statement.run(arguments)
         return run_rows.run(arguments)
     from celc.interfaces.cli import run
 

@@ -29,6 +29,11 @@ def compiled(arguments: argparse.Namespace, path: Path, schema: Any = None) -> R
         option = "--" + name.replace("_", "-")
         raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
     source = read_source(path)
+    if ROW_PATTERNS.is_statement(source):
+        raise CommandProblem(
+            f"{path.name} has a whole statement, which a host runs: celc run {path.name} "
+            "--table NAME=FILE, or celc.sql(host, text) in Python"
+        )
     schema = schema_of(arguments) if schema is None else schema
     compilation = ROW_PATTERNS.compile([source], options, schema)
     if compilation.warnings:

@@ -9,18 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from celc.diagnostics.errors import CelError, CelWarning, Diagnostics
+from celc.diagnostics.errors import CelWarning, Diagnostics
 from celc.diagnostics.source import Source
 from celc.interfaces.cli import match_formats
 from celc.interfaces.cli.output import check_name, check_output, tell
 from celc.interfaces.cli.problems import FINE, CommandProblem
 from celc.interfaces.cli.queries import read_source
 from celc.interfaces.cli.run import output_of, writer_of
-from celc.row_pattern.parser import first_wrong
-from celc.statements.clauses import clauses_of
+from celc.statements.checked import DIALECT, declaration
 from celc.statements.hosts import Duck, HostError
 from celc.statements.statement import run_source
-from celc.statements.words import Word, words_of
+from celc.statements.words import words_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,26 +34,6 @@ _READERS = {
     ".ndjson": "read_json",
 }
 _FORMATS = {"csv": "read_csv", "parquet": "read_parquet", "json": "read_json"}
-
-
-def is_statement(arguments: argparse.Namespace) -> bool:
-    """Whether a `.sql` file is more than one query of MATCH_RECOGNIZE, so that a host reads it."""
-    if arguments.table:
-        return True
-    source = read_source(arguments.source)
-    wrong = first_wrong(source.text)
-    if wrong is None:
-        return False
-    found = Diagnostics(source)
-    try:
-        words = words_of(source, "duckdb", found)
-        rest = words[_declaration(words) :]
-        clauses = clauses_of(rest, found)
-    except CelError:
-        return False
-    # What is wrong inside the only clause is a mistake there.
-    places = [(rest[one.word].span.start, rest[one.last].span.end) for one in clauses]
-    return bool(clauses) and not any(start <= wrong < end for start, end in places)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -149,8 +128,8 @@ def _declared(
     arguments: argparse.Namespace,
 ) -> Source:
     """Make the tables; returns the statement behind a CREATE TABLE, at its place."""
-    words = words_of(source, "duckdb", Diagnostics(source))
-    behind = _declaration(words)
+    words = words_of(source, DIALECT, Diagnostics(source))
+    behind = declaration(words)
     declared = ""
     if behind:
         end = words[behind - 1].span.end
@@ -166,18 +145,6 @@ def _declared(
         else:
             _execute(connection, f"CREATE VIEW {quoted} AS {rows}")
     return source
-
-
-def _declaration(words: list[Word]) -> int:
-    """The number of words of a CREATE TABLE with columns before a statement."""
-    if [word.key for word in words[:2]] != ["CREATE", "TABLE"]:
-        return 0
-    for at, word in enumerate(words):
-        if word.key in ("AS", "SELECT", "WITH") and words[at - 1].key != "TIMESTAMP":
-            return 0
-        if word.key == ";":
-            return at + 1
-    return 0
 
 
 def _reader(file: str, arguments: argparse.Namespace) -> str:

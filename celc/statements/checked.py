@@ -1,0 +1,94 @@
+"""What can be said of a statement without a host: its clauses, and names and types where the text
+declares the table."""
+
+from __future__ import annotations
+
+from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
+from celc.diagnostics.source import Source
+from celc.row_pattern.compiler import compile_rows
+from celc.row_pattern.parser import first_wrong, parse
+from celc.statements.clauses import Clause, clauses_of
+from celc.statements.host_columns import host_calls
+from celc.statements.places import MadeText
+from celc.statements.words import Word, words_of
+
+DIALECT = "duckdb"
+"""Whose words are read where no host is named: it is also the one of the command line."""
+
+BEFORE = "SELECT * FROM t "
+"""What makes a whole text of a clause. What its source is a host says, or a declaration."""
+
+
+def is_statement(source: Source) -> bool:
+    """Whether a text is more than one query of MATCH_RECOGNIZE, so that a host has to read it.
+
+    What is wrong inside the clause of a lone query is a mistake in that.
+    """
+    wrong = first_wrong(source.text)
+    if wrong is None:
+        return False
+    try:
+        words, clauses = _clauses(source, Diagnostics(source))
+    except CelError:
+        # No lone query goes wrong before its clause.
+        return wrong < source.text.casefold().find("match_recognize")
+    places = [(words[one.word].span.start, words[one.last].span.end) for one in clauses]
+    return bool(clauses) and not any(start <= wrong < end for start, end in places)
+
+
+def problems_of(source: Source) -> tuple[Diagnostic, ...]:
+    """The errors and warnings of a statement, in the order of their places."""
+    found = Diagnostics(source)
+    try:
+        words, clauses = _clauses(source, found)
+    except CelError as problem:
+        return problem.diagnostics
+    all_words = words_of(source, DIALECT, found)
+    count = declaration(all_words)
+    declared = all_words[2].text.casefold() if count else None
+    for clause in clauses:
+        name = words[clause.first].text.casefold()
+        is_table = clause.first + 1 == clause.word or words[clause.first + 1].key != "."
+        in_with = {words[at].text.casefold() for names in clause.names for at, _ in names.entries}
+        is_declared = name == declared and is_table and name not in in_with
+        made = MadeText(words[clause.word].span.start)
+        if is_declared:
+            made.copy(source.text[: all_words[count - 1].span.end], 0)
+        made.write(f" {BEFORE}", made.origin)
+        end = words[clause.last].span.end
+        made.copy(source.text[made.origin : end], made.origin)
+        found.extend(made.back(one) for one in _of_clause(made.text, source.name, is_declared))
+    return found.in_order()
+
+
+def _of_clause(text: str, name: str, is_declared: bool) -> tuple[Diagnostic, ...]:
+    found = Diagnostics(Source(name, text))
+    try:
+        host_calls(parse(found.source, found), found)
+        if not is_declared or found.has_errors:
+            return found.in_order()
+        return compile_rows(found.source, "statement").warnings
+    except CelError as problem:
+        # The host may have it.
+        return tuple(one for one in problem.diagnostics if one.code != "unknown-function")
+
+
+def declaration(words: list[Word]) -> int:
+    """The number of words of a CREATE TABLE with columns before a statement; 0: there is none."""
+    if [word.key for word in words[:2]] != ["CREATE", "TABLE"]:
+        return 0
+    for at, word in enumerate(words):
+        if word.key in ("AS", "SELECT", "WITH") and words[at - 1].key != "TIMESTAMP":
+            return 0
+        if word.key == ";":
+            return at + 1
+    return 0
+
+
+def _clauses(source: Source, found: Diagnostics) -> tuple[list[Word], list[Clause]]:
+    """The words of a statement behind a declaration, and its clauses. Raises `CelError`."""
+    words = words_of(source, DIALECT, found)
+    rest = words[declaration(words) :]
+    clauses = clauses_of(rest, found)
+    found.raise_errors()
+    return rest, clauses
