@@ -110,6 +110,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     those of files with many tests, which are short. (xdist's own order, by the size of groups, is
     switched off in the Makefile.)
     """
+    if ON_SPARK and os.environ.get("CELC_TEST_PART"):
+        items[:] = _part_of(items, os.environ["CELC_TEST_PART"])
     if ON_SPARK == "connect":
         for item in items:
             if item.path.parent.name == "on_spark" and item.path.stem not in _OVER_CONNECT:
@@ -136,6 +138,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if shared:
         tests = Counter(item.path for item in items)
         items.sort(key=lambda item: (_rank(item), tests[item.path]))
+
+
+def _part_of(items: list[pytest.Item], part: str) -> list[pytest.Item]:
+    """The tests of each n-th file; a part is written `k/n`."""
+    number, parts = map(int, part.split("/"))
+    files = sorted({item.path for item in items})
+    chosen = set(files[number::parts])
+    return [item for item in items if item.path in chosen]
 
 
 def _rank(item: pytest.Item) -> int:
