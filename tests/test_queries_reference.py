@@ -27,8 +27,8 @@ def test_cases() -> None:
 
 
 def test_all_cases_are_there() -> None:
-    assert len(load_cases(folder=FOLDER)) == 87
-    assert len(load_refused(folder=FOLDER)) == 13
+    assert len(load_cases(folder=FOLDER)) == 120
+    assert len(load_refused(folder=FOLDER)) == 10
 
 
 @pytest.mark.parametrize("case", load_refused(FOLDER), ids=lambda case: case.name)

@@ -321,7 +321,8 @@ def _rate(rate: core.Rate | None) -> plan.Rate | None:
     if rate is None:
         return None
     length = None if rate.length is None else _window(rate.length)
-    return plan.Rate(rate.count, length, rate.support)
+    known_after = None if rate.known_after is None else _window(rate.known_after)
+    return plan.Rate(rate.count, length, rate.support, known_after)
 
 
 def _max_work(listing: Listing) -> int:

@@ -996,6 +996,8 @@ class Rate:
     """The label that no column shows and all events of a match have, for the order that NXT gives;
     None: each of them has a label of the output."""
     span: Span = _span()
+    known_after: Window | None = None
+    """For LONGEST: how long after its start a row is known, if that is not the query's window."""
 
 
 @frozen
@@ -1167,3 +1169,23 @@ class Query:
     def lasting(self) -> bool:
         """Whether events have a start of their own."""
         return self.begin is not None
+
+    @property
+    def compares_ends(self) -> bool:
+        """Whether a choice by starts also compares the matches with one start and one end, by their
+        events. Simultaneous events have an order only where they last."""
+        return self.lasting or not self.simultaneous
+
+    @property
+    def selects(self) -> bool:
+        """Whether SELECT has a selector, or FIRST or LONGEST, which compares matches by their
+        events."""
+        by_start = self.per_start is not None and self.compares_ends
+        return by_start or self.strategy not in ("ALL", "ANY")
+
+    @property
+    def compares(self) -> bool:
+        """Whether matches are compared with others: with those of one end, of one start, or of a
+        time."""
+        by_end = self.strategy != "ALL" or self.limit is not None
+        return by_end or self.per_start is not None or self.rate is not None

@@ -32,7 +32,16 @@ from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics, raise_all
 from celc.diagnostics.messages.warnings import by_definition, totals_by_listing
 from celc.diagnostics.source import Source, Span, text_of
 from celc.driver.check_functions import refuse_missing, refuse_wrong
-from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide, interleaves
+from celc.normal.divide import (
+    Definitions,
+    Division,
+    Exact,
+    Roles,
+    Windowed,
+    divide,
+    in_one_order,
+    interleaves,
+)
 from celc.normal.flat_form import asks_for_types
 from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm
 from celc.normal.normalize import normalize, output_labels
@@ -43,7 +52,7 @@ from celc.options import VERIFYING, Options
 from celc.parse.parser import parse
 from celc.parse.syntax import File
 from celc.plan.growth import growth_of, is_bounded
-from celc.plan.one_in_an_instant import can_wait, in_one_order
+from celc.plan.one_in_an_instant import can_wait
 from celc.plan.program import Program
 from celc.plan.strategy import (
     EVERY_UPDATE,
@@ -353,9 +362,11 @@ def _passes(
     updates: frozenset[type[Update]],
 ) -> Stages:
     """The passes from the normal form of one query to its program."""
-    # FIRST and LONGEST compare whole instants, which this code does not tell.
-    if query.simultaneous and query.per_start is None and StraightLine in updates:
-        plain = in_one_order(form)
+    # FIRST and LONGEST compare whole instants, which this code does not tell of events that do not
+    # last.
+    tells_ends = query.per_start is None or query.lasting
+    if query.simultaneous and tells_ends and StraightLine in updates:
+        plain = in_one_order(form, selects=query.selects)
         if plain is not None:
             # The code for ordered events, which lets simultaneous events wait for each other.
             in_order = replace(query, simultaneous=False)

@@ -13,13 +13,15 @@ from celc_runtime.plan.frozen import frozen
 from celc.core.formula import DataType, PerEnd, Query
 from celc.normal import normal_form as lp
 from celc.normal.absent_forms import is_single_event
-from celc.normal.constructors import is_one_event
+from celc.normal.constructors import is_empty, is_one_event
 from celc.normal.flat_form import FlatForm, NotFlat
 from celc.normal.flatten import flatten
+from celc.normal.marks import UnmarkableError, marked_first, marked_last
+from celc.normal.normal_form import SUPPORT, shown
 from celc.normal.normalize import output_labels
 from celc.normal.relax import relaxed
 from celc.normal.rewrite import relabel
-from celc.normal.traversal import forms_in, is_correlated, operands_of
+from celc.normal.traversal import forms_in, is_correlated, operands_of, with_operands
 
 
 @frozen
@@ -130,13 +132,14 @@ def rules_out_alone(form: lp.NormalForm) -> bool:
 
 def _divide_correlated(query: Query, form: lp.NormalForm) -> Division:
     """Roles where the events of a match decide the conditions, else definitions."""
-    if query.per_start is not None and not query.simultaneous:
+    if query.per_start is not None and query.compares_ends and not is_empty(form):
         form = _without_first(form)
     nests = nests_selectors(form, top=query.strategy not in ("ALL", "ANY"))
     roles = _roles(query, form)
     if isinstance(roles, NotFlat):
         consumes = query.consume_by != "NONE"
-        found = relaxed(form, selectors=not consumes, absences=not query.lasting)
+        selectors = not (consumes or query.lasting)
+        found = relaxed(form, selectors=selectors, absences=not query.lasting)
         sees_all = nests or (query.lasting and any(map(_looks_far_back, forms_in(form))))
         return Division(found, form, Definitions(form, sees_all, roles))
     found = roles.flat.form
@@ -165,10 +168,7 @@ def _roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
     """The form with roles, and the selector that is left to the listing; NotFlat where roles do not
     decide."""
     if query.lasting and query.simultaneous:
-        # Roles work for events that last only in matches that take one event after another.
-        return NotFlat(
-            "events that last can be in one match while they overlap", query.formula.span
-        )
+        return _roles_in_instants(query, form)
     if query.lasting and any(map(_asks_for_the_end_of_a_part, forms_in(form))):
         return NotFlat(
             "':' before a part of several events asks when the whole part ends", query.formula.span
@@ -178,6 +178,74 @@ def _roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
         return roles
     reason = _why_no_roles(query, form, roles.flat)
     return NotFlat(reason, query.formula.span) if reason else roles
+
+
+def _roles_in_instants(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
+    """The same for events that last, if their automaton tells instants apart, so that all matches
+    of an end come together. Roles work only in matches that take one event after another."""
+    plain = in_one_order(form, selects=query.selects)
+    if plain is None:
+        return NotFlat(
+            "events that last can be in one match while they overlap", query.formula.span
+        )
+    roles = _roles(replace(query, simultaneous=False), plain)
+    if isinstance(roles, NotFlat):
+        return roles
+    try:
+        flat = _marked_at_events(roles.flat.form)
+    except UnmarkableError:
+        return NotFlat("no one part holds the event at which a window begins", query.formula.span)
+    if not all(map(_tells_events, forms_in(flat))):
+        # Two that look alike can start at different times, which the automaton does not tell.
+        return NotFlat("no label shows all events of a match", query.formula.span)
+    return replace(roles, flat=replace(roles.flat, form=_in_order(flat, simultaneous=True)))
+
+
+def _marked_at_events(form: lp.NormalForm) -> lp.NormalForm:
+    """The form with the marks of ends at events. Where events are read to the end of their instant,
+    the ends of a match need not be events of it. Raises UnmarkableError."""
+    form = with_operands(form, _marked_at_events)
+    if not isinstance(form, lp.MarkedEnds):
+        return form
+    found = form.operand
+    for mark in form.first:
+        found = marked_first(found, mark)
+    for mark in form.last:
+        found = marked_last(found, mark)
+    return found
+
+
+def _tells_events(form: lp.NormalForm) -> bool:
+    """Whether a part shows its events, which stand in no part that hides them."""
+    if isinstance(form, lp.Event):
+        return bool(shown(frozenset(form.labels)) - {SUPPORT})
+    return not isinstance(form, lp.Relabel | lp.MarkedEnds)
+
+
+def in_one_order(form: lp.NormalForm, *, selects: bool = False) -> lp.NormalForm | None:
+    """The form for events in one order; None where a match can take two events of an instant.
+    `selects`: SELECT has a selector, or FIRST or LONGEST, which is the outermost one. STRICT asks
+    for events without any in between, also in one instant."""
+    chosen = form.operand if selects and isinstance(form, lp.Relabel) else None
+    if isinstance(chosen, lp.Selected) and chosen.strategy == "STRICT":
+        return None
+    parts = (part for part in forms_in(form) if part is not chosen)
+    if not all(isinstance(part, _ONE_AFTER_ANOTHER) for part in parts):
+        return None
+    return _in_order(form, simultaneous=False)
+
+
+_ONE_AFTER_ANOTHER = (
+    *(lp.Event, lp.Sequence, lp.Iteration, lp.Disjunction),
+    *(lp.Where, lp.Relabel, lp.Correlated, lp.Scope, lp.Within),
+)
+
+
+def _in_order(form: lp.NormalForm, *, simultaneous: bool) -> lp.NormalForm:
+    """The form whose events are read one by one, or to the end of their instants."""
+    if isinstance(form, lp.Event):
+        return replace(form, simultaneous=simultaneous)
+    return with_operands(form, lambda part: _in_order(part, simultaneous=simultaneous))
 
 
 def _asks_for_the_end_of_a_part(form: lp.NormalForm) -> bool:
@@ -209,8 +277,8 @@ def _why_no_roles(query: Query, form: lp.NormalForm, flat: FlatForm) -> str:
 
 
 def _with_roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
-    by_start = query.per_start is not None and not query.simultaneous
-    if query.strategy not in ("NXT", "LAST", "MAX") and not by_start:
+    by_start = query.per_start is not None and query.compares_ends
+    if is_empty(form) or (query.strategy not in ("NXT", "LAST", "MAX") and not by_start):
         flat = flatten(form, query)
         return flat if isinstance(flat, NotFlat) else Roles(flat, "")
     assert isinstance(form, lp.Relabel)

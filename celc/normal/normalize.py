@@ -88,7 +88,7 @@ def normalize(
     strategy = query.strategy
     if strategy != "ALL" and strategy != "ANY":
         form = selected(strategy, form, query.strategy_span or query.span)
-    if query.per_start is not None and not query.simultaneous:
+    if query.per_start is not None and query.compares_ends:
         is_first = query.per_start.end == "FIRST"
         form = selected("FIRST_OF_START" if is_first else "NXT_OF_ENDS", form, query.per_start.span)
     form = relabel(form, lp.KeepLabels(output_labels(query)))

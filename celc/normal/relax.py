@@ -34,8 +34,9 @@ from celc.normal.traversal import forms_in, is_correlated
 def relaxed(form: NormalForm, *, selectors: bool = True, absences: bool = True) -> NormalForm:
     """The form without its correlations; itself where it has none.
 
-    - without `selectors`: NXT, LAST and MAX are left out too, because their choice depends on where
-      the stream begins, and a match that consumes lets it begin again
+    - without `selectors`: all but STRICT are left out too, because their choice depends on where
+      the stream begins, and a match that consumes lets it begin again; and because it depends on
+      the matches of which events overlap that last
     - without `absences`: UNLESS and `!` are left out too, because an absent event that lasts may
       end inside a match but start before it
     """
@@ -112,6 +113,5 @@ def _rules_out(form: NormalForm) -> bool:
 
 def _selects(form: NormalForm) -> bool:
     return any(
-        isinstance(part, lp.Selected) and part.strategy not in lp.INSIDE_MATCHES
-        for part in forms_in(form)
+        isinstance(part, lp.Selected) and part.strategy != "STRICT" for part in forms_in(form)
     )

@@ -11,30 +11,9 @@ begins or ends a match. Otherwise the general engine runs the query.
 """
 
 from celc.automata.determinize import START
-from celc.normal import normal_form as lp
-from celc.normal.normal_form import SUPPORT, NormalForm, shown
-from celc.normal.traversal import forms_in, with_operands
+from celc.normal.normal_form import SUPPORT, shown
 from celc.plan.program import Program
-from celc.plan.strategy import BranchFree, ByDefinition, Keyed, StraightLine
-
-
-def in_one_order(form: NormalForm) -> NormalForm | None:
-    """The form for ordered events; None where a match can take two events of an instant."""
-    if not all(isinstance(part, _ONE_AFTER_ANOTHER) for part in forms_in(form)):
-        return None
-    return _in_one_order(form)
-
-
-_ONE_AFTER_ANOTHER = (
-    *(lp.Event, lp.Sequence, lp.Iteration, lp.Disjunction),
-    *(lp.Where, lp.Relabel, lp.Correlated, lp.Scope, lp.Within),
-)
-
-
-def _in_one_order(form: NormalForm) -> NormalForm:
-    if isinstance(form, lp.Event):
-        return lp.Event(form.type, form.clauses, form.labels, form.name, form.span)
-    return with_operands(form, _in_one_order)
+from celc.plan.strategy import BranchFree, ByDefinition, Checked, Keyed, StraightLine
 
 
 def can_wait(program: Program) -> bool:
@@ -44,6 +23,8 @@ def can_wait(program: Program) -> bool:
         return False
     if isinstance(program.listing, ByDefinition) or program.update.piles.most_removals:
         return False
+    if program.query.compares and not isinstance(program.listing, Checked):
+        return False  # this walk alone puts the matches of an instant together
     kinds = program.tables.kinds
     ends = {
         step.kind

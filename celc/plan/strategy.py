@@ -610,14 +610,16 @@ def _checked(
         roles.selector,
         distinct,
         given.max_work,
-        in_order=roles.selector == "LAST" and _finds_latest_first(given.tables, piles),
+        in_order=roles.selector == "LAST" and _finds_latest_first(given, piles),
         summed=never_negative(flat.form),
     )
     absorbs = listing.absorbs(given.tables.kinds)
     rounds = (
         step.kind for row in given.tables.steps for step in row if step.target in step.sources
     )
-    if any(absorbs[kind] for kind in rounds) and (given.query.strategy == "ANY" or roles.selector):
+    # Where events last, the matches of an end are found below several events.
+    one_end = not given.query.lasting and (given.query.strategy == "ANY" or roles.selector)
+    if any(absorbs[kind] for kind in rounds) and one_end:
         listing = replace(listing, greatest=not listing.in_order)
     if all(absorbs) and takes_all(flat.form):
         bounded = len(listing.variety_bounds) + len(listing.sum_bounds)
@@ -686,10 +688,12 @@ def _counting(given: ChoiceInput, listing: Checked, flat: FlatForm) -> Checked:
     return replace(listing, greatest=True, rounds=bound.role)
 
 
-def _finds_latest_first(tables: Tables, piles: PilePlan | UnionLists) -> bool:
+def _finds_latest_first(given: ChoiceInput, piles: PilePlan | UnionLists) -> bool:
     """Whether the walk finds the latest events first, and the events of a match decide how each is
-    marked. All of these events must count for a selector."""
-    if isinstance(piles, UnionLists) or piles.moves:
+    marked. All of these events must count for a selector. Matches of events that last are found
+    below several events."""
+    tables = given.tables
+    if isinstance(piles, UnionLists) or piles.moves or given.query.lasting:
         return False
     if not all(shown(frozenset(kind.marks)) for kind in tables.kinds):
         return False

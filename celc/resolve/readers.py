@@ -277,11 +277,13 @@ def with_starts(query: core.Query, begin: AttributeDeclaration) -> core.Query:
         # From the start of the match, else from its end.
         return lasting(absence.length) if absence.from_start else absence.length
 
-    formula, window = query.formula, query.window
+    formula, window, rate = query.formula, query.window, query.rate
     if window is not None:
+        if rate is not None and query.per_start is not None and query.per_start.end == "LONGEST":
+            rate = replace(rate, known_after=window)
         before = (one for one in formulas_in(formula) if isinstance(one, core.AbsenceBefore))
         lengths = [one.length.size for one in before]
         formula = core.Within(formula, window, window.span)
         window = replace(window, size=window.size + max(lengths, default=0))
     changed = with_types_and_windows(formula, lambda types: types, lasting, of_absence)
-    return replace(query, formula=changed, window=window, begin=begin)
+    return replace(query, formula=changed, window=window, rate=rate, begin=begin)

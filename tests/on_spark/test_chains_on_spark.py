@@ -108,6 +108,44 @@ def test_absences_after_rows_are_decided_as_on_one_machine(
     assert _sorted(module.rows(everything, "calm")) == _sorted(wanted)
 
 
+_CHOSEN = """
+QUERY pairs: SELECT x.v AS v, y.v AS w FROM S WHERE A AS x ; A AS y KEY WITHIN 3 SECONDS [ts]
+QUERY chosen: SELECT WORD p[w], MAX(p.w) AS w FROM pairs, S WHERE pairs AS p ; B AS b KEY2
+WITHIN 9 SECONDS [ts] HOW
+"""
+_CHOICES = (
+    *(("NXT", ""), ("LAST", ""), ("MAX", ""), ("STRICT", ""), ("FIRST", ""), ("LONGEST", "")),
+    *(("FIRST DISJOINT", ""), ("", "LIMIT 2 PER 5 SECONDS"), ("LAST", "LIMIT 3 PER PARTITION")),
+)
+
+
+@pytest.mark.parametrize("then", ["PARTITION BY id", ""])
+@pytest.mark.filterwarnings("ignore")
+def test_choices_are_those_of_one_machine(spark: Any, then: str) -> None:
+    """Rows of one time are told apart by their attributes, which the reader does not all read."""
+    rows = 90
+    events = _events(rows).set_column(
+        3, "ts", pa.array([n // 3 * 1_000_000 for n in range(rows)], pa.timestamp("us", tz="UTC"))
+    )
+    frame = spark.createDataFrame(events).repartition(3)
+    text = _CHOSEN.replace("KEY2", then).replace("KEY", "PARTITION BY id")
+    files = [
+        text.replace("QUERY ", f"QUERY n{n}_")
+        .replace("FROM pairs, S WHERE pairs", f"FROM n{n}_pairs, S WHERE n{n}_pairs")
+        .replace("WORD", word)
+        .replace("HOW", how)
+        for n, (word, how) in enumerate(_CHOICES)
+    ]
+    module = celc.compile(_DECLARED + "".join(files), order_by="ts", tiebreak="v")
+    everything = module.match_all(frame).toArrow()
+    for n in range(len(_CHOICES)):
+        query = module.queries[f"n{n}_chosen"]
+        wanted = _sorted(as_on_spark(query).match_table(events))
+        assert wanted
+        assert _sorted(query.match(frame).toArrow()) == wanted, _CHOICES[n]
+        assert _sorted(module.rows(everything, f"n{n}_chosen")) == wanted, _CHOICES[n]
+
+
 def _scans(frame: Any) -> int:
     return str(frame._jdf.queryExecution().executedPlan()).count("Scan")
 

@@ -9,7 +9,7 @@ out: `check_answer` checks the answers of such queries.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -413,10 +413,10 @@ class Stream:
         self.shows_time = bool(lengths) and all(is_on(self.order_by, length) for length in lengths)
         self.instant_columns: tuple[str, ...] | None = None
         if ties is not None:
-            check_simultaneous(query, ties, order_by)
+            check_simultaneous(query, ties, order_by, lasting=lasting)
             self.instant_columns = order_by
         kind = None if self.order_by is None else schema.kinds.get(self.order_by)
-        check_rate(query, self.order_by, kind, lasting=lasting)
+        check_rate(query, self.order_by, kind)
         windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
         measured = [measured_on(window, self.order_by) for window in windows]
         self.parts: dict[tuple[Any, ...], Part] = {}
@@ -541,7 +541,7 @@ class Stream:
         all_rows: dict[ComplexEvent, list[Any]] = defaultdict(list)
         for (start, end, mu), found in times.items():
             all_rows[start, end, projected(mu, shown_labels)] += found
-        places = self._places(decided, times, part.rows)
+        places = self._places(decided, times, self._time_at(evaluator, part.rows))
         waiting = {row[1] for row, found in all_rows.items() if not found}
         limited = self.query.selector == "ANY" or self.query.limit is not None
         limited = limited or self.query.collapsed or self.query.per == "END"
@@ -588,7 +588,9 @@ class Stream:
         ones, because where the chosen match ends is open.
         """
         disjoint = self.query.disjoint
-        longest, together = self.query.per_start == "LONGEST", self.instant_columns is not None
+        longest = self.query.per_start == "LONGEST"
+        # Simultaneous events have an order only where they last.
+        together = self.instant_columns is not None and not self.lasting
         chosen = select_per_start(longest, disjoint, set(times), together=together)
         waiting = {match[0] for match, found in times.items() if not found}
         waiting &= {start for start, _, _ in chosen}
@@ -600,15 +602,13 @@ class Stream:
         self,
         decided: dict[ComplexEvent, list[Any]],
         chosen: dict[ComplexEvent, list[Any]],
-        rows: Sequence[Row],
+        time_at: Callable[[int], Any] | None,
     ) -> dict[ComplexEvent, tuple[Any, ...]]:
         """Where each row of SELECT stands among those that LIMIT … PER counts, but for its
         labels."""
         if self.query.rate is None:
             return {}
-        known = known_times(
-            self.query, decided, chosen, rows, self.order_by, shows_time=self.shows_time
-        )
+        known = known_times(self.query, decided, chosen, time_at, shows_time=self.shows_time)
         found: dict[ComplexEvent, tuple[Any, ...]] = {}
         for match, time in known.items():
             start, end, mu = match
@@ -666,11 +666,17 @@ class Stream:
         self, evaluator: Evaluator, rows: Sequence[Row], start: int, end: int
     ) -> tuple[Any, Any] | None:
         """When a match starts and ends; None without order columns."""
-        if self.order_by is None:
+        time_at = self._time_at(evaluator, rows)
+        return None if time_at is None else (time_at(start), time_at(end))
+
+    def _time_at(self, evaluator: Evaluator, rows: Sequence[Row]) -> Callable[[int], Any] | None:
+        """The time of a start or an end; None without order columns."""
+        order = self.order_by
+        if order is None:
             return None
         if self.lasting:
-            return evaluator.axis.time(start), evaluator.axis.time(end)
-        return rows[start].values[self.order_by].value, rows[end].values[self.order_by].value
+            return evaluator.axis.time
+        return lambda place: rows[place].values[order].value
 
     def _last(self, rows: Sequence[Row], time: Any) -> int:
         """The last position of the instant of that time."""

@@ -22,22 +22,22 @@ def instants_of(rows: Sequence[Row], columns: tuple[str, ...]) -> list[tuple[int
     return found
 
 
-def check_simultaneous(query: n.Query, ties: str, order_by: tuple[str, ...]) -> None:
-    """Raise CelError where the answer would depend on the order of the events of one instant."""
+def check_simultaneous(
+    query: n.Query, ties: str, order_by: tuple[str, ...], *, lasting: bool
+) -> None:
+    """Raise CelError where the answer would depend on the order of the events of one instant; where
+    they last it may: their positions have an order that is said."""
     if ties != "simultaneous":
         raise CelError(f"ties: {ties}")
     if not order_by:
         raise CelError("simultaneous events without order columns")
-    if (
-        query.selector != "ALL"
-        or query.limit is not None
-        or query.rate
-        or query.consume_by != "NONE"
-    ):
-        raise CelError("a selector, ANY, LIMIT or CONSUME BY with simultaneous events")
+    if query.consume_by != "NONE":
+        raise CelError("CONSUME BY with simultaneous events")
+    if not lasting and (query.selector != "ALL" or query.limit is not None or query.rate):
+        raise CelError("a selector, ANY or LIMIT with simultaneous events")
     windows = [*([] if query.window is None else [query.window]), *n.windows_in(query.formula)]
     for window in windows:
         if window.unit == "EVENTS" or (window.attribute or order_by[0]) not in order_by:
             raise CelError("a window that is not measured on the order, with simultaneous events")
-    if any(isinstance(part, n.Selector) for part in n.parts_of(query.formula)):
+    if not lasting and any(isinstance(part, n.Selector) for part in n.parts_of(query.formula)):
         raise CelError("a selector with simultaneous events")

@@ -136,8 +136,6 @@ def check_lasting(query: n.Query, order_by: tuple[str, ...]) -> None:
     """Raise CelError where a query over events that last has no meaning."""
     if len(order_by) != 1:
         raise CelError("a query over events that last has one order column")
-    if query.per_start:
-        raise CelError("FIRST and LONGEST among events that last")
 
 
 def read_by(query: n.Query, file: n.File) -> list[n.Query]:

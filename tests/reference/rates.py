@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import nodes as n
-from .conditions import Row
 from .ends import passes
 from .semantics import ComplexEvent, support
 from .values import CelError, Kind
@@ -22,12 +21,10 @@ from .windows import measured_on, number_of
 _TIMES = {Kind.TIMESTAMP, Kind.DATE}
 
 
-def check_rate(query: n.Query, order_by: str | None, kind: Kind | None, *, lasting: bool) -> None:
+def check_rate(query: n.Query, order_by: str | None, kind: Kind | None) -> None:
     """Raise CelError where a rate has no meaning; `kind`: of the first order column."""
     if query.rate is None:
         return
-    if lasting:
-        raise CelError("LIMIT PER among simultaneous events")
     if query.per_start == "LONGEST":
         window = query.window
         if window is None or order_by is None or measured_on(window, order_by) != order_by:
@@ -45,21 +42,19 @@ def known_times(
     query: n.Query,
     decided: Mapping[ComplexEvent, Sequence[Any]],
     chosen: Mapping[ComplexEvent, Sequence[Any]],
-    rows: Sequence[Row],
-    order_by: str | None,
+    time_at: Callable[[int], Any] | None,
     *,
     shows_time: bool,
 ) -> dict[ComplexEvent, Any]:
     """When each chosen match is known, by all decided matches, each with the times at which it
-    is."""
-    if order_by is None:
+    is. `time_at`: the time of a start or an end; None: there are no order columns."""
+    if time_at is None:
         return {match: match[1] for match in chosen}
-    values = [row.values[order_by].value for row in rows]
     if query.per_start == "LONGEST":
         assert query.window is not None
-        return {match: passes(values[match[0]], query.window) for match in chosen}
+        return {match: passes(time_at(match[0]), query.window) for match in chosen}
     if not shows_time:
-        return {match: values[match[1]] for match in chosen}
+        return {match: time_at(match[1]) for match in chosen}
     place = 0 if query.per_start else 1
     latest: dict[int, Any] = {}
     for match, times in decided.items():

@@ -227,6 +227,7 @@ _REFUSED = {
     "48-joined-texts",
     "52-late-starts",
     "53-instants-per-start",
+    "56-lasting-choices",
 }
 """Files of cases of which few have a compact answer."""
 

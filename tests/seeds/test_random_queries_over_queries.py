@@ -16,7 +16,7 @@ from engines import interpreted
 from queries_over_queries import batches_for, chain_answer, source_table
 from reference import (
     WorkLimitError,
-    difference,
+    check_answer,
     evaluate,
     evaluate_totals,
     totals_difference,
@@ -61,8 +61,13 @@ def check(seed: int) -> str:
             return "too much work"
         if len(wanted) > _MOST_ROWS:
             return "too many rows"
-        told = difference(chain_answer(query, chain.events), wanted)
-        assert not told, f"{chain.text}\n{name} {options} {chain.events}\n{told}"
+        answer = chain_answer(query, chain.events)
+        try:
+            check_answer(chain.text, wanted, answer, query=name)
+        except AssertionError as problem:
+            raise AssertionError(
+                f"{chain.text}\n{name} {options} {chain.events}\n{problem}"
+            ) from None
         found = "rows" if wanted else found
     for name in chain.totals:
         query = matcher.queries[name].with_options(clock=chain.clock)

@@ -125,6 +125,8 @@ TOGETHER = (
     ("`LONGEST`", "absence before"),
     ("`LONGEST`", "selector that compares the whole stream"),
     ("`LONGEST`", "`LIMIT`"),
+    ("`DISJOINT`", "events that last"),
+    ("`LONGEST` and `LIMIT … PER`", "events that last"),
     ("`FIRST`", "absence at the end"),
     ("`LIMIT … PER` of some labels", "absence at the end up to `WITHIN`"),
     ("`PER` of a duration", "absence at the end"),

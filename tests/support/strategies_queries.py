@@ -31,12 +31,17 @@ _FIRST = (
 
 _KEYS = " PARTITION BY id"
 _PER = ("", " PER END", " PER PARTITION", " PER PARTITION")
+_SELECTORS = ("NXT", "LAST", "MAX", "STRICT")
+_STARTS = ("FIRST", "LONGEST", "FIRST DISJOINT", "LONGEST DISJOINT")
+_ORDERS = (*_SELECTORS, *_STARTS, "")
+"""What SELECT says of which matches stay; that LIMIT and ANY say it of others leaves a choice."""
+_RATES = (" LIMIT 1 PER 2", " LIMIT 2 PER 3", " LIMIT 2 PER PARTITION")
 
 
 class Chain(NamedTuple):
     """A file, the names of its queries that read others, and its events. Of `readers` one is with
-    COLLAPSED, and `totals` are with TOTAL. `at_end` and `clock` are options of the call: absences
-    at the ends of what is read are decided by them."""
+    COLLAPSED and two choose among their matches, and `totals` are with TOTAL. `at_end` and `clock`
+    are options of the call: absences at the ends of what is read are decided by them."""
 
     text: str
     readers: tuple[str, ...]
@@ -88,6 +93,7 @@ class _Formulas:
                 "WITHIN",
                 "FILTER",
                 "AND",
+                "SELECTOR",
             )
         )
         match kind:
@@ -110,6 +116,8 @@ class _Formulas:
             case "!":
                 absent = self.formula(depth - 1, single=False)
                 return f"({one} ; !({absent}) ; {self.formula(depth - 1, single=single)})"
+            case "SELECTOR":
+                return f"{rng.choice(_SELECTORS)}({one})"
             case "WITHIN":
                 inside = f"{one} ; {self.formula(depth - 1, single=single)}"
                 return f"WITHIN[{rng.randint(1, 8)} [ts]]({inside})"
@@ -190,9 +198,17 @@ def random_chain(rng: random.Random) -> Chain:
         name = f"r{number}"
         read = rng.sample(readable, rng.randint(1, min(2, len(readable))))
         items, rest = _reader(rng, read, keyed=keyed)
-        text += f"QUERY {name}:\nSELECT {items} {rest}\n"
+        chosen = f"{rng.choice(_ORDERS)} " if rng.random() < 0.3 else ""
+        text += f"QUERY {name}:\nSELECT {chosen}{items} {rest}\n"
         readers.append(name)
         readable.append(name)
+    order, rate = rng.choice(_ORDERS), rng.choice(("", *_RATES))
+    if order.startswith("LONGEST") and " WITHIN " not in rest:
+        rate = ""
+    text += f"QUERY chosen:\nSELECT {order} {items} {rest}{rate}\n"
+    few, most = rng.choice((("ANY", ""), *(("", f" LIMIT {n}") for n in (1, 2))))
+    few = rng.choice((few, *_STARTS, *_SELECTORS)) if most else few
+    text += f"QUERY few:\nSELECT {few} {items} {rest}{most}\n"
     total, _, window = rest.partition(" WITHIN ")
     per = rng.choice(_PER)
     window = f" WITHIN {window}" if window else ""
@@ -204,7 +220,8 @@ def random_chain(rng: random.Random) -> Chain:
     events = _events(rng)
     clock = rng.choice((None, None, events[-1]["ts"] + rng.randint(0, 5)))
     at_end = rng.choice(("open", "closed"))
-    return Chain(text, (*readers, "united"), ("counted", "rows"), events, at_end, clock)
+    names = (*readers, "united", "chosen", "few")
+    return Chain(text, names, ("counted", "rows"), events, at_end, clock)
 
 
 def _events(rng: random.Random) -> list[dict[str, Any]]:

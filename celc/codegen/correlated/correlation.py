@@ -86,7 +86,7 @@ def definition_literal(
     windows = _numbered_windows(program)
     writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices, windows)
     query = program.query
-    by_start = query.per_start is not None and not query.simultaneous
+    by_start = query.per_start is not None and query.compares_ends
     selects = query.strategy not in ("ALL", "ANY") or by_start
     formula = writer.of(listing.form, top=selects)
     numbers = {one: place for place, one in enumerate(deadlines_of(listing))}

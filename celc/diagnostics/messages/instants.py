@@ -19,11 +19,21 @@ def _otherwise(*, lasts: bool) -> str:
     return _OF_LASTING if lasts else _OTHERWISE
 
 
-def needs_order(part: str, span: Span, *, lasts: bool) -> Diagnostic:
-    """`SELECT LAST`, `NXT(…)`, `LIMIT 1` or `CONSUME BY ANY` with `--ties simultaneous`; `lasts`:
-    among events that last."""
-    message = f"{part} chooses by the order of events, and simultaneous events have none"
-    return error("simultaneous-order", span, message, "leave it out", _otherwise(lasts=lasts))
+def needs_order(
+    part: str, span: Span, *, consumes: bool = False, lasts: bool = False
+) -> Diagnostic:
+    """`SELECT LAST`, `NXT(…)`, `LIMIT 1` or, with `consumes`, `CONSUME BY ANY` with
+    `--ties simultaneous`; `lasts`: among events that last."""
+    why, hint = "chooses by the order of events, and simultaneous events have none", "leave it out"
+    if consumes:
+        why = "begins anew at the next event, and simultaneous events have none"
+    if lasts:
+        why = (
+            "begins anew at the event after a match, and where events last, one that ends after a "
+            "match can have begun before its end"
+        )
+        hint = "leave it out, or choose matches that do not overlap with SELECT FIRST DISJOINT"
+    return error("simultaneous-order", span, f"{part} {why}", hint, _otherwise(lasts=lasts))
 
 
 def window_of_events(span: Span, *, lasts: bool) -> Diagnostic:

@@ -1,7 +1,8 @@
 """Queries without meaning where events of one instant have no order (`ties="simultaneous"`).
 
 Selectors, STRICT, ANY, LIMIT, CONSUME BY and windows of EVENTS count events, or choose by their
-order. So their answer would depend on the order of simultaneous events.
+order. So their answer would depend on the order of simultaneous events. Where events last, their
+positions have an order that is part of the meaning, so that matches can be chosen by it.
 """
 
 from collections.abc import Iterator
@@ -32,17 +33,10 @@ def check_simultaneous(
     """
     if order_by is not None and not order_by and not lasts:
         found.add(instants.no_order_columns(node.formula.span))
-    if node.select is not None and node.select.strategy not in (None, "ALL"):
-        assert node.select.strategy is not None
-        span = node.select.strategy_span or node.select.span
-        found.add(instants.needs_order(f"SELECT {node.select.strategy}", span, lasts=lasts))
-    if lasts and node.select is not None and node.select.per_start is not None:
-        per_start = node.select.per_start
-        found.add(instants.needs_order(f"SELECT {per_start.end}", per_start.span, lasts=lasts))
+    if not lasts:
+        _check_choices(node, formula, found)
     for part in formulas_in(formula):
-        if isinstance(part, core.Selector):
-            found.add(instants.needs_order(f"{part.strategy}(…)", part.span, lasts=lasts))
-        elif isinstance(part, core.Within):
+        if isinstance(part, core.Within):
             _check_window(part.window, order_by, found, lasts=lasts)
         elif isinstance(part, core.AbsenceBefore | core.AbsenceAfter):
             _check_window(part.length, order_by, found, lasts=lasts)
@@ -51,13 +45,22 @@ def check_simultaneous(
     if window is not None:
         _check_window(window, order_by, found, lasts=lasts)
     if node.consume is not None and node.consume.policy != "NONE":
-        found.add(
-            instants.needs_order(
-                f"CONSUME BY {node.consume.policy}", node.consume.span, lasts=lasts
-            )
-        )
+        part, span = f"CONSUME BY {node.consume.policy}", node.consume.span
+        found.add(instants.needs_order(part, span, consumes=True, lasts=lasts))
+
+
+def _check_choices(node: syntax.Query, formula: core.Formula, found: Diagnostics) -> None:
+    """Report the choices by the order of events. Events that last have one: that of their ends, and
+    of one time that of their numbers."""
+    if node.select is not None and node.select.strategy not in (None, "ALL"):
+        assert node.select.strategy is not None
+        span = node.select.strategy_span or node.select.span
+        found.add(instants.needs_order(f"SELECT {node.select.strategy}", span))
+    for part in formulas_in(formula):
+        if isinstance(part, core.Selector):
+            found.add(instants.needs_order(f"{part.strategy}(…)", part.span))
     if node.limit is not None:
-        found.add(instants.needs_order("LIMIT", node.limit.span, lasts=lasts))
+        found.add(instants.needs_order("LIMIT", node.limit.span))
 
 
 def _check_window(

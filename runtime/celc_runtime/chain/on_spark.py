@@ -7,7 +7,8 @@ Otherwise each query is a DataFrame, read by the next, with a shuffle between th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, TextIO
@@ -25,6 +26,7 @@ from celc_runtime.chain.columns import (
     source_of,
     types_of_chain,
 )
+from celc_runtime.chain.rows import told_apart_by
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.chain.tables import check_order
 from celc_runtime.plan.errors import PlanWarning
@@ -212,6 +214,8 @@ def _event_frame(
     place = unused_name("source", taken)
     ties = {name: unused_name(f"tie {name}", taken) for name in source.tiebreak}
     kinds: dict[str, str] = {}
+    numbers = _numbering_columns(program, taken)
+    added = {name: type for name, type in numbers.values() if name not in taken}
     frames = []
     own = declared_types(program)
     if own:
@@ -228,7 +232,7 @@ def _event_frame(
         kinds = {name: types[name] for name in source.tiebreak}
         told_apart = [column_named(name).alias(tie) for name, tie in ties.items()]
         columns = (*_columns(plan, told, values), functions.lit(0).alias(place))
-        frames.append(rows.select(*columns, *told_apart))
+        frames.append(rows.select(*columns, *told_apart, *_without(added)))
     for number, level in enumerate(program.levels, 1):
         answer = answers[level.name]
         values = {name: column_named(name) for name in level.plan.source.partition_by}
@@ -237,8 +241,13 @@ def _event_frame(
         values |= {n: column_named("start_time") for n in ("start_time", str(source.begin))}
         told = functions.lit(level.name)
         columns = (*_columns(plan, told, values), functions.lit(number).alias(place))
-        without = [functions.lit(None).cast(type).alias(ties[name]) for name, type in kinds.items()]
-        frames.append(answer.select(*columns, *without))
+        without = _without({ties[name]: type for name, type in kinds.items()})
+        told_by = {numbers[level.name, name][0]: name for name in told_apart_by(level.plan)}
+        more = [
+            column_named(told_by[name]).alias(name) if name in told_by else nothing
+            for name, nothing in zip(added, _without(added), strict=True)
+        ]
+        frames.append(answer.select(*columns, *without, *more))
     frame = reduce(lambda one, other: one.unionAll(other), frames)
     run = as_run(program)
     # As in a table on one machine (`rows`), this order numbers events of equal time.
@@ -246,10 +255,37 @@ def _event_frame(
         place,
         *(ties[name] for name in kinds),
         str(source.start_of_rows),
-        *source.partition_by,
+        *(name for name, _ in numbers.values()),
     )
     own_order = replace(run.plan.source, tiebreak=tiebreak, relevant=None)
     return frame, replace(run, plan=replace(run.plan, source=own_order))
+
+
+def _numbering_columns(
+    program: Program, taken: Sequence[str]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """For each query that is read and each column that numbers its rows: the column of the events
+    that holds it, and its type. A column that the reader has from this query alone is there
+    already."""
+    plan = program.plan
+    names = [(level.name, name) for level in program.levels for name in told_apart_by(level.plan)]
+    given = Counter([*(name for _, name in names), *plan.source.declared])
+    found = {}
+    for level in program.levels:
+        types = {name: level.plan.source.type_of(name) for name in level.plan.source.partition_by}
+        types |= {one.name: one.type for one in level.plan.answer.expressions}
+        for name in told_apart_by(level.plan):
+            is_there = name in taken and given[name] == 1
+            column = name if is_there else unused_name(f"tie {level.name} {name}", taken)
+            found[level.name, name] = column, ddl_of(types[name]).lower()
+    return found
+
+
+def _without(columns: Mapping[str, str]) -> list[Column]:
+    """NULLs for columns that some rows lack, given by names and types."""
+    from pyspark.sql import functions
+
+    return [functions.lit(None).cast(type).alias(name) for name, type in columns.items()]
 
 
 def _columns(plan: Plan, told: Column, values: dict[str, Column]) -> list[Column]:

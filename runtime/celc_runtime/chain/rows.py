@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.chain.columns import Types, declared_types
+from celc_runtime.plan.expressions import Aggregate, Computed
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import arrow_type
@@ -53,7 +54,8 @@ def declared_rows(program: Program, table: pa.Table) -> pa.Table:
 def event_table(program: Program, declared: pa.Table, answers: dict[str, pa.Table]) -> pa.Table:
     """The events of a query: rows of declared streams, and rows of queries, given by name.
 
-    They are sorted by their ends, events of equal time as the positions of the query number them.
+    They are sorted by their ends, events of equal time as the positions of the query number them:
+    those of declared streams first, then the rows of each query by what tells them apart.
     """
     plan = program.plan
     source = plan.source
@@ -65,15 +67,25 @@ def event_table(program: Program, declared: pa.Table, answers: dict[str, pa.Tabl
         tables.append(_of_declared(plan, declared, declared_types(program)))
         sources.append(np.arange(-len(declared), 0))
     for number, level in enumerate(program.levels, 1):
-        tables.append(_of_rows(plan, level.plan, answers[level.name]))
+        answer = answers[level.name]
+        answer = answer.take(_ascending(answer, ["start_time", *told_apart_by(level.plan)]))
+        tables.append(_of_rows(plan, level.plan, answer))
         sources.append(np.full(len(answers[level.name]), number))
     table = pa.concat_tables(tables)
     place = unused_name("source", table.column_names)
     table = table.append_column(place, pa.array(np.concatenate(sources)))
-    keys = dict.fromkeys(
-        (order, place, source.start_of_rows, *source.partition_by, *_sortable(plan))
-    )
-    return table.take(_ascending(table, [str(name) for name in keys])).drop_columns([place])
+    return table.take(_ascending(table, [order, place])).drop_columns([place])
+
+
+def told_apart_by(level: Plan) -> list[str]:
+    """The columns behind `start_time` by which the rows of a query are numbered: its keys and its
+    expressions, but for COLLECT, which is no attribute of the rows."""
+    shown = [one.name for one in level.answer.expressions if not _collects(one)]
+    return [*level.source.partition_by, *shown]
+
+
+def _collects(one: Computed) -> bool:
+    return isinstance(one.value, Aggregate) and one.value.function == "COLLECT"
 
 
 def _ascending(table: pa.Table, names: Sequence[str]) -> pa.Array:
@@ -83,15 +95,13 @@ def _ascending(table: pa.Table, names: Sequence[str]) -> pa.Array:
         column = table.column(name)
         if pa.types.is_nested(column.type):
             column = pa.chunked_array(map(to_bytes, column.chunks), pa.large_binary())
+        elif pa.types.is_duration(column.type):
+            column = column.cast(pa.int64())
         keys += [column.is_valid(), column] if column.null_count else [column]
     sorting = pa.table(keys, names=list(map(str, range(len(keys)))))
     order = [(name, "ascending") for name in sorting.column_names]
     places: pa.Array = pc.sort_indices(sorting, order)
     return places
-
-
-def _sortable(plan: Plan) -> list[str]:
-    return [one.name for one in plan.source.input_attributes if one.type != "INTERVAL"]
 
 
 def _of_declared(plan: Plan, table: pa.Table, types: Types) -> pa.Table:

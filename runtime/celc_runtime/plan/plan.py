@@ -99,6 +99,8 @@ class Rate:
     support: str | None = None
     """The label among `hidden` that all events of a match have. Rows that look alike without it are
     one. None: each of them has another label, too."""
+    known_after: Window | None = None
+    """For LONGEST: how long after its start a row is known; None: the window of the matching."""
 
 
 @frozen

@@ -93,6 +93,18 @@ WAITS = Feature("LONGEST or DISJOINT", lambda p: p.plan.choice.waits)
 NOT_DISJOINT = Feature(
     "no DISJOINT", lambda p: p.plan.choice.per_start is None or not p.plan.choice.per_start.disjoint
 )
+DISJOINT_IN_TIME = Feature(
+    "DISJOINT of events that last",
+    lambda p: p.plan.source.begin is not None
+    and p.plan.choice.per_start is not None
+    and p.plan.choice.per_start.disjoint,
+)
+RATE_IN_TIME = Feature(
+    "LIMIT … PER of matches of events that last which are known by their starts",
+    lambda p: p.plan.source.begin is not None
+    and p.plan.choice.waits
+    and p.plan.choice.rate is not None,
+)
 LIMIT = Feature("LIMIT", _has_limit)
 RATE = Feature("LIMIT … PER", lambda p: p.plan.choice.rate is not None)
 RATE_UNITES = Feature(

@@ -307,6 +307,22 @@ RULES = (
     ),
     _refused(
         _STREAMS,
+        has.DISJOINT_IN_TIME,
+        "disjoint-in-time",
+        "SELECT {choice} takes matches in the order of the times at which they start, and an event "
+        "that lasts and ends later can have started earlier",
+        f"use SELECT FIRST, or {_AS_TABLE}",
+    ),
+    _refused(
+        _STREAMS,
+        has.RATE_IN_TIME,
+        "limit-per-in-time",
+        "LIMIT … PER takes the rows of SELECT {choice} in the order of the times at which they "
+        "start, and an event that lasts and ends later can have started earlier",
+        f"use SELECT FIRST, or {_AS_TABLE}",
+    ),
+    _refused(
+        _STREAMS,
         (has.WAITS, has.NO_WINDOW),
         "late-choice-without-window",
         "SELECT {choice} without a window knows its matches only when the stream ends",

@@ -376,8 +376,20 @@ class Run:
                 status = walk.choose(self._memory, self._output, self._kinds)
             else:
                 status = self._read(batch)
+        yield from self._let_go(reading)
         if self._output.used[0]:
             yield
+
+    def _let_go(self, reading: Reading) -> Iterator[None]:
+        """List the matches that the walk still holds; yields when matches must be removed."""
+        while self._walk.holds:
+            status = self._walk.let_go(self._memory, self._output, self._kinds)
+            if status == OUTPUT_FULL and not self._output.used[0]:
+                self._output = with_more_room(self._output, 2 * len(self._output.tags))
+            elif status == OUTPUT_FULL:
+                yield
+            elif status == TOO_MUCH_WORK:
+                raise self._out_of_work(reading.positions)
 
     def _read(self, batch: Batch) -> int:
         """Let the update read on. If rows are silent, no event waits that is in a later row."""

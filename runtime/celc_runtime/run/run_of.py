@@ -33,6 +33,7 @@ from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.choice.deadlines import Deadlines
 from celc_runtime.run.choice.late_starts import LateStartChoice
 from celc_runtime.run.choice.per_start import StartChoice
+from celc_runtime.run.choice.starts import starts_of
 from celc_runtime.run.run import Run
 from celc_runtime.run.source.event_source import EventSource
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
@@ -143,7 +144,7 @@ def _choice_of(program: Program, walk: WalkOfRun, options: RunOptions) -> Choice
     if plan.choice.per_start is None:
         return deadlines or ChoiceOfRun()
     if deadlines is None:
-        return StartChoice(plan.choice.per_start, plan.matching.window)
+        return StartChoice(plan.choice.per_start, plan.matching.window, starts_of(plan))
     return LateStartChoice(plan, deadlines)
 
 
@@ -169,6 +170,9 @@ def _answer_of(
         return CollapsedRows(program, in_instants=in_instants)
     if program.plan.choice.rate is not None:
         return LimitedRows(
-            program, knows_clock=knows_clock, given_before=lambda: choice.given_before
+            program,
+            in_instants=in_instants,
+            knows_clock=knows_clock,
+            given_before=lambda: choice.given_before,
         )
     return MatchRows(program, in_instants=in_instants)

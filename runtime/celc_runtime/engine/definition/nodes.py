@@ -519,15 +519,17 @@ class ChosenBy(Node):
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         seen = stretch if self.in_window or stretch.whole is None else stretch.whole
         if seen is not stretch:
-            yield from (m for m in self.ending(seen, end) if m.start >= stretch.first)
+            found = self.ending(seen, end)
+            yield from (one for one in found if first_event(stretch, one) >= stretch.first)
             return
         matches = self.part.ending(stretch, end)
         if self.strategy != "NXT_OF_ENDS":
             yield from self._chosen(stretch, matches)
             return
-        by_start: dict[int, list[Found]] = {}
+        by_start: dict[tuple[int, int], list[Found]] = {}
         for match in matches:
-            by_start.setdefault(match.start, []).append(match)
+            time = match.begin[0] if stretch.begins else 0
+            by_start.setdefault((time, first_event(stretch, match)), []).append(match)
         for group in by_start.values():
             yield from self._chosen(stretch, group)
 
@@ -549,6 +551,11 @@ class ChosenBy(Node):
                 yield match
             elif ANSWERED not in cases:
                 yield match._replace(questions=match.questions | {NoneOf(cases)})
+
+
+def first_event(stretch: Stretch, match: Found) -> int:
+    """The first event of the instant in which the first event of a match ends."""
+    return match.begin[1] if stretch.begins else match.start
 
 
 def span_of(stretch: Stretch, support: Sequence[int]) -> int:

@@ -34,58 +34,99 @@ from celc_runtime.engine.walk.collected_matches import (
 )
 from celc_runtime.engine.walk.latest_checked import greatest_walk
 from celc_runtime.engine.walk.listing import Output
-from celc_runtime.engine.walk.search import CONSUMED, READY
+from celc_runtime.engine.walk.search import CONSUMED, INSTANT, READY
 from celc_runtime.engine.walk.walk import begin_fire, begin_search, walk_of
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import Checked
 
 
 class Wanted(NamedTuple):
-    """Which matches of an event are returned."""
+    """Which matches of an event are returned, or of an instant where its events have one end."""
 
     limit: np.ndarray  # int64[1]
     supports: np.ndarray  # bool[kinds], whether an event counts for the selector
+    begins: np.ndarray  # bool[kinds], whether it can be the first event, which tells matches apart
     shown: np.ndarray  # int64[kinds], a number for the labels that an event shows, −1: none
+
+
+class Together(NamedTuple):
+    """Which events have one end, so that their matches are one choice."""
+
+    waits: bool  # whether the events of an instant have one end
+    instants: np.ndarray  # int64[rows], the number of each row's instant; empty: each row is one
+    is_last: bool  # whether no other event of the last instant fires
+
+
+@njit(nogil=True, cache=True)
+def instant_of(together, row):  # type: ignore[no-untyped-def]
+    return together.instants[row] if together.instants.shape[0] else row
 
 
 @cache
 def collected_listing(checks: Checked) -> Callable[..., int]:
-    """A kernel as of `listing_kernel`, which also takes (…, collected, wanted).
+    """A kernel as of `listing_kernel`, which also takes (…, collected, wanted, together).
 
+    together: the instants of the rows, for matches that are collected until their instant is over.
     It returns WINDOW_FULL if `collected` is full of reduced matches, or if the search needs more
     room (`with_room_for`).
     """
     greatest, selects = checks.greatest, bool(checks.selector)
+    is_any = not selects and not checks.distinct
     walk = greatest_walk(checks) if greatest else walk_of(checks, collects=True)
     reduced = _reduction_of(checks)
 
-    def listing(memory, output, kinds, given, collected, wanted):  # type: ignore[no-untyped-def]
+    # Long: the state of an event, or of an instant, that must not be lost between two calls.
+    def listing(  # type: ignore[no-untyped-def]
+        memory, output, kinds, given, collected, wanted, together
+    ):
         counters, numbers, most_work = memory.counters, given.search.numbers, given.most_work
         bits = kinds.bits[0]
         while True:
             if not _handed_out(collected, output, numbers, bits, wanted, given.consumes):
                 return OUTPUT_FULL
             if counters[STACK_SIZE] == 0:
-                if counters[LISTED] == counters[FIRED] or output.limit[0] == 0:
+                is_over = counters[LISTED] == counters[FIRED] or output.limit[0] == 0
+                if together.waits and collected.used[0] > 0:
+                    instant = np.int64(-1)
+                    if not is_over:
+                        instant = instant_of(together, memory.fires[counters[LISTED], 1])
+                    goes_on = not is_over and instant == numbers[INSTANT]
+                    if not goes_on and (together.is_last or not is_over):
+                        counters[WORK] = reduced(collected, bits, wanted, True, most_work)
+                        if counters[WORK] > most_work:
+                            # The caller names the event that was listed last.
+                            memory.fires[0, 1], counters[LISTED] = collected.rows[0], 1
+                            return TOO_MUCH_WORK
+                        numbers[READY] = 0
+                        continue
+                if is_over:
                     counters[LISTED] = counters[FIRED] = 0
                     return DONE
+                if together.waits:
+                    numbers[INSTANT] = instant_of(together, memory.fires[counters[LISTED], 1])
                 begin_fire(memory)
                 begin_search(memory, given.search)
                 counters[MATCHES_LEFT] = collected.limit[0]
                 if greatest and not selects:
                     counters[MATCHES_LEFT] = wanted.limit[0]
+                if together.waits and is_any:
+                    counters[MATCHES_LEFT] = wanted.limit[0] - collected.used[0]
+                    if counters[MATCHES_LEFT] <= 0:
+                        counters[STACK_SIZE] = 0
+                        continue
             if greatest:
                 collected.used[0] = collected.used[1] = 0
             status = walk(memory, collected, kinds, given)
             if status == DONE or (status == OUTPUT_FULL and not greatest):
+                is_complete = status == DONE and not together.waits
                 counters[WORK] += reduced(
-                    collected, bits, wanted, status == DONE, most_work - counters[WORK]
+                    collected, bits, wanted, is_complete, most_work - counters[WORK]
                 )
                 if counters[WORK] > most_work:
                     return TOO_MUCH_WORK
-            if status == DONE:
+            if status == DONE and not together.waits:
                 numbers[READY] = 0
-            else:
+            elif status != DONE:
                 return WINDOW_FULL if status == OUTPUT_FULL else status
 
     return njit(nogil=True)(listing) if checks.compiles else listing
@@ -139,7 +180,7 @@ def _keep_largest(collected, bits, wanted, most_work):  # type: ignore[no-untype
 
 @njit(nogil=True, cache=True)
 def _keep_next_of_starts(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
-    keep_preferred_of_starts(collected, bits, wanted.supports)
+    keep_preferred_of_starts(collected, bits, wanted.supports, wanted.begins)
     return np.int64(0)
 
 

@@ -101,16 +101,22 @@ def keep_preferred(output, bits, supports, is_next):  # type: ignore[no-untyped-
 
 
 @njit(nogil=True, cache=True)
-def keep_preferred_of_starts(output, bits, supports):  # type: ignore[no-untyped-def]
-    """Keep, among the matches with the same first event, those with the support NXT prefers."""
+def keep_preferred_of_starts(output, bits, supports, firsts):  # type: ignore[no-untyped-def]
+    """Keep, among the matches with the same first event, those with the support NXT prefers.
+
+    firsts: bool[kinds], which events can be the first.
+    """
     matches = output.used[0]
     kept = np.ones(matches, np.bool_)
     starts = np.empty(matches, np.int64)
+    kind_mask = (np.int64(1) << bits) - 1
     longest = 0
     for match in range(matches):
         begin = _start_of(output, match)
-        starts[match] = output.tags[begin] >> bits
         longest = max(longest, output.ends[match] - begin)
+        while not firsts[output.tags[begin] & kind_mask]:
+            begin += 1
+        starts[match] = output.tags[begin] >> bits
     one, other = np.empty(longest, np.int64), np.empty(longest, np.int64)
     best, first, order = 0, 0, np.argsort(starts, kind="mergesort")
     for place in range(matches):

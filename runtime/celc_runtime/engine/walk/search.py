@@ -15,7 +15,8 @@ BARREN = 2  # the first event of the path below which no match was found
 FAILURES = 3  # how many failures of this event are noted
 CONSUMED = 4  # the last entry that a match has consumed
 READY = 5  # of the matches collected for an event, the next to be returned; −1: not all are known
-NUMBERS = 6
+INSTANT = 6  # of the event for which matches are collected, if those of one instant are together
+NUMBERS = 7
 
 # What is kept about different values with each event of a path (`varieties`).
 COUNT = 0  # how many different values there are

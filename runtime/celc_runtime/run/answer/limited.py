@@ -38,9 +38,14 @@ class LimitedRows(MatchRows):
     """
 
     def __init__(
-        self, program: Program, *, knows_clock: bool, given_before: Callable[[], int]
+        self,
+        program: Program,
+        *,
+        in_instants: bool,
+        knows_clock: bool,
+        given_before: Callable[[], int],
     ) -> None:
-        super().__init__(program, in_instants=False)
+        super().__init__(program, in_instants=in_instants)
         plan = program.plan
         assert plan.choice.rate is not None
         self._rate = plan.choice.rate
@@ -58,7 +63,9 @@ class LimitedRows(MatchRows):
         # their starts. It knows a row when all matches of its start are.
         choice = plan.choice.per_start
         is_late = choice is not None and choice.late and choice.end == "FIRST"
-        self._latest: dict[int, int] | None = {} if is_late and plan.shows_decided_time else None
+        self._latest: dict[tuple[int, int], int] | None = None
+        if is_late and plan.shows_decided_time:
+            self._latest = {}
 
     @property
     def nbytes(self) -> int:
@@ -96,9 +103,14 @@ class LimitedRows(MatchRows):
             parts = self._first_part + np.searchsorted(self._parts, listed.rows, side="right")
         # The buffers are used again before these rows are returned.
         known = self._known_times(rows, listed)
-        places = (parts, known, found.ends.copy(), found.starts.copy())
+        begins = np.zeros(len(rows), np.int64)
+        if self._plan.source.begin is not None:
+            begins = whole_numbers(rows.column("start_time")).copy()
+        starts, ends = listed.starts.copy(), listed.ends.copy()
+        places = (parts, known, ends, starts, begins)
         if self._latest is not None:
-            for start, time in zip(found.starts.tolist(), known.tolist(), strict=True):
+            pairs = zip(starts.tolist(), begins.tolist(), strict=True)
+            for start, time in zip(pairs, known.tolist(), strict=True):
                 self._latest[start] = max(time, self._latest.get(start, time))
         lists = (
             pa.ListArray.from_arrays(pa.array(offsets), pa.array(entries.copy()))
@@ -114,7 +126,8 @@ class LimitedRows(MatchRows):
             return listed.entries.ends.copy()
         choice = plan.choice.per_start
         if choice is not None and choice.end == "LONGEST":
-            window = plan.matching.window
+            assert plan.choice.rate is not None
+            window = plan.choice.rate.known_after or plan.matching.window
             assert window is not None, "the compiler asks for a window of time"
             return later(rows.column("start_time"), window.size)
         if not plan.shows_decided_time:
@@ -124,7 +137,8 @@ class LimitedRows(MatchRows):
             return whole_numbers(rows.column(DECIDED_TIME)).copy()
         starts, numbers = latest
         times = self.store.stretch(int(starts.min()), listed.entries_read)
-        first = times.column(plan.source.order_by[0], times.places(starts))
+        starts_at = plan.source.begin or plan.source.order_by[0]
+        first = times.column(starts_at, times.places(starts))
         return whole_numbers(decided_times(plan, first, rows.column("end_time"), numbers))
 
     def add(self, rows: pa.RecordBatch, listed: Listed | None) -> Iterator[pa.RecordBatch]:
@@ -137,13 +151,16 @@ class LimitedRows(MatchRows):
             self._merged = self._rows
         yield from ()
 
-    def _known_by_start(self, rows: pa.RecordBatch, latest: dict[int, int]) -> pa.RecordBatch:
+    def _known_by_start(
+        self, rows: pa.RecordBatch, latest: dict[tuple[int, int], int]
+    ) -> pa.RecordBatch:
         """The same rows, each known when all matches of its start are decided."""
-        _, _, _, starts = places_of(rows, self._plan)
-        known = pa.array([latest[start] for start in starts.tolist()], pa.int64())
+        _, _, _, starts, begins = places_of(rows, self._plan)
+        found = zip(starts.tolist(), begins.tolist(), strict=True)
+        known = pa.array([latest[start] for start in found], pa.int64())
         place = len(self._schema) + 1  # behind the number of the partition
         given = self._given_before()
-        self._latest = {start: time for start, time in latest.items() if start >= given}
+        self._latest = {start: time for start, time in latest.items() if start[0] >= given}
         return rows.set_column(place, self._tagged.field(place), known)
 
     def known(self) -> Iterator[pa.RecordBatch]:
@@ -154,9 +171,13 @@ class LimitedRows(MatchRows):
             yield from self._settled(None, self._part)
             return
         rows = self._together()
-        parts, known, _, starts = places_of(rows, self._plan)
+        parts, known, _, starts, _ = places_of(rows, self._plan)
         part, time = self._part, self._last
-        if choice.waits:
+        if choice.waits and self._plan.source.begin is not None:
+            # Where events last, later rows can start earlier. Those of a later partition cannot
+            # come before all rows of this one have.
+            part, time = int(parts.max()), NEVER
+        elif choice.waits:
             # Later rows start later, so they are known at the time of the last of these, or later.
             given = np.flatnonzero(starts < self._given_before())
             if not len(given):

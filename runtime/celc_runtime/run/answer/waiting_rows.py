@@ -18,17 +18,19 @@ def place_fields(plan: Plan) -> list[pa.Field]:
     """The columns behind those of a row by which rows are put in order.
 
     They are the number of the partition, the known time as a key, the entries of the last and of
-    the first event, then those of the events under each label. A column of the row can have the
-    same name, so they are taken by their places.
+    the first event, the time at which the match starts as a key (0 if events have no length), then
+    the entries of the events under each label. A column of the row can have the same name, so they
+    are taken by their places.
     """
-    places = [pa.field(name, pa.int64()) for name in ("part", "known", "end", "start")]
+    names = ("part", "known", "end", "start", "begin")
+    places = [pa.field(name, pa.int64()) for name in names]
     return [*places, *(pa.field(name, pa.list_(pa.int64())) for name in plan.answer.label_names)]
 
 
 def places_of(rows: pa.RecordBatch, plan: Plan) -> list[np.ndarray]:
-    """The first four of these columns."""
+    """The first five of these columns."""
     first = rows.num_columns - len(place_fields(plan))
-    return [np.asarray(column) for column in rows.columns[first : first + 4]]
+    return [np.asarray(column) for column in rows.columns[first : first + 5]]
 
 
 def later(times: pa.Array, size: int | float) -> np.ndarray:
@@ -60,7 +62,7 @@ class WaitingRows:
 
     def __init__(self, rows: pa.RecordBatch, plan: Plan) -> None:
         self.rows = rows
-        self.parts, self.known, self.ends, self._starts = places_of(rows, plan)
+        self.parts, self.known, self.ends, self._starts, self._begins = places_of(rows, plan)
         names = plan.answer.label_names
         columns = rows.columns[rows.num_columns - len(names) :]
         self._labels = [(np.asarray(one.offsets), np.asarray(one.values)) for one in columns]
@@ -69,7 +71,8 @@ class WaitingRows:
         support = None if rate.support is None else names.index(rate.support)
         self._told_apart = [number for number in range(len(names)) if number != support]
         self._preferred: dict[int, tuple[float, ...]] = {}
-        self.order = np.lexsort((self._starts, self.ends, self.known, self.parts))
+        starts = (self._starts, self._begins)
+        self.order = np.lexsort((*starts, self.ends, self.known, self.parts))
         if support is not None:
             self._keep_distinct()
 
@@ -96,6 +99,7 @@ class WaitingRows:
             return rows
         last = rows[count - 1]
         alike = (self.ends[rows] == self.ends[last]) & (self._starts[rows] == self._starts[last])
+        alike &= self._begins[rows] == self._begins[last]
         begin, end = np.flatnonzero(alike)[[0, -1]].tolist()
         among = sorted(rows[begin : end + 1].tolist(), key=self._key)
         return np.concatenate([rows[:begin], np.array(among, np.int64)])[:count]
@@ -124,7 +128,7 @@ class WaitingRows:
     def _keep_distinct(self) -> None:
         """Leave one of the rows that look alike: the first that is known, at the place of the one
         that NXT prefers."""
-        columns = (self.parts, self.ends, self._starts)
+        columns = (self.parts, self.ends, self._starts, self._begins)
         by_place = np.lexsort((self.known, *columns[::-1]))
         same = np.ones(max(0, len(by_place) - 1), np.bool_)
         for column in columns:

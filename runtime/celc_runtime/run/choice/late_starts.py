@@ -19,6 +19,7 @@ import pyarrow as pa
 from celc_runtime.plan.plan import Plan
 from celc_runtime.run.choice.deadlines import Deadlines
 from celc_runtime.run.choice.per_start import StartChoice
+from celc_runtime.run.choice.starts import starts_of
 from celc_runtime.run.source.event_source import Reading
 from celc_runtime.run.walk.listed import Listed
 
@@ -30,15 +31,13 @@ class LateStartChoice(StartChoice):
 
     def __init__(self, plan: Plan, deadlines: Deadlines) -> None:
         assert plan.choice.per_start is not None
-        super().__init__(plan.choice.per_start, plan.matching.window)
+        super().__init__(plan.choice.per_start, plan.matching.window, starts_of(plan))
         self._deadlines = deadlines
+        self._notes_parts = plan.choice.per_start.disjoint
         # LIMIT … PER asks for the times of matches that are not chosen, too (`LimitedRows`).
         self._narrows = plan.choice.rate is None
         self._open = _NO_ENTRIES  # the starts that wait, ascending
-        # For DISJOINT: the entries at which partitions begin, ascending, but for those that are
-        # behind, and the number of these; the partition in which a start waits.
-        self._begins, self._parts_behind = _NO_ENTRIES, 0
-        self._entries_read, self._waiting_part = 0, -1
+        self._waiting_part = -1  # for DISJOINT: the partition in which a start waits
 
     @property
     def nbytes(self) -> int:
@@ -47,12 +46,7 @@ class LateStartChoice(StartChoice):
     # --- batches ----------------------------------------------------------------------------------
 
     def arrived(self, reading: Reading, *, lists: bool) -> Iterator[tuple[Reading, bool]]:
-        prepared = reading.prepared
-        if self._choice.disjoint:
-            before = np.append(0, np.cumsum(prepared.batch.symbols != 0))
-            begins = self._entries_read + before[prepared.parts]
-            self._begins = np.concatenate([self._begins, begins])
-            self._entries_read += int(before[-1])
+        super().arrived(reading, lists=lists)
         yield from self._deadlines.arrived(reading, lists=lists)
 
     def over(self) -> Iterator[tuple[Reading, bool]]:
@@ -61,36 +55,58 @@ class LateStartChoice(StartChoice):
     # --- matches ----------------------------------------------------------------------------------
 
     def narrow(self, listed: Listed) -> None:
-        is_decided, _, _ = self._deadlines.decided(listed)
-        self._open = np.union1d(self._open, listed.entries.starts[~is_decided])
+        if self._starts_of.lasts:
+            return
+        self._look(listed, listed.entries.starts)
         if self._narrows:
             super().narrow(listed)
 
+    def take(self, rows: pa.RecordBatch, listed: Listed) -> Iterator[pa.RecordBatch]:
+        if self._starts_of.lasts:
+            self._look(listed, self._starts_of.of(rows, listed))
+        yield from super().take(rows, listed)
+
+    def _look(self, listed: Listed, starts: np.ndarray) -> None:
+        """Note which of the matches with the given starts (int64) could still be undone."""
+        is_decided, _, _ = self._deadlines.decided(listed)
+        self._open = np.union1d(self._open, starts[~is_decided])
+
     def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
         yield from super().known(oldest)
-        behind = self.given_before
+        behind = self._starts_of.bound(self.given_before)
         self._open = self._open[np.searchsorted(self._open, behind) :]
-        gone = max(0, int(np.searchsorted(self._begins, behind, side="right")) - 1)
-        self._begins, self._parts_behind = self._begins[gone:], self._parts_behind + gone
 
     def _handed_out(self, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
-        waits = self._wait(self._starts[rows])
+        waits = self._wait(rows)
         self.undecided += int(waits.sum())
         if self._choice.limit is not None:
             # It chooses once all chosen matches of an end are decided.
             waits = np.isin(self._ends[rows], self._ends[rows[waits]])
         yield from super()._handed_out(rows[~waits])
 
-    def _wait(self, starts: np.ndarray) -> np.ndarray:
-        """bool[rows]: which chosen matches with these starts (int64) are not known."""
+    def _wait(self, rows: np.ndarray) -> np.ndarray:
+        """bool[rows]: which chosen matches (int64, their rows) are not known."""
+        starts = self._starts[rows]
         waits: np.ndarray = np.isin(starts, self._open)
         if not self._choice.disjoint or not len(starts):
             return waits
-        parts = self._parts_behind + np.searchsorted(self._begins, starts, side="right")
+        parts = self._parts.of(self._starts_of.entries(starts))
         _, place = np.unique(parts, return_inverse=True)
         first = np.full(len(parts), np.iinfo(np.int64).max)
-        np.minimum.at(first, place[waits], starts[waits])
-        waits = (starts >= first[place]) | (parts == self._waiting_part)
+        order = self._in_order(rows)
+        np.minimum.at(first, place[waits], order[waits])
+        waits = (order >= first[place]) | (parts == self._waiting_part)
         if waits.any():
             self._waiting_part = int(parts[waits].max())
         return waits
+
+    def _in_order(self, rows: np.ndarray) -> np.ndarray:
+        """int64[rows]: numbers in the order of the starts of rows (int64), equal for one start."""
+        starts: np.ndarray = self._starts[rows]
+        if not self._starts_of.lasts:
+            return starts
+        distinct, first, place = np.unique(starts, return_index=True, return_inverse=True)
+        order = np.empty(len(distinct), np.int64)
+        order[np.lexsort((distinct, self._times_at(rows[first])[:, 0]))] = np.arange(len(distinct))
+        found: np.ndarray = order[place]
+        return found

@@ -81,6 +81,10 @@ _Listed: TypeAlias = tuple[list[int], int, int, "_Latest"]
 is decided last)."""
 
 
+_Group: TypeAlias = tuple[int, int]
+"""(the first event of the matches that belong together, their start time)."""
+
+
 class _Way(NamedTuple):
     """How a match is decided."""
 
@@ -311,14 +315,14 @@ class DefinitionWalk(WalkOfRun):
         judged = {match: self._judged(row, part, match, ways[match]) for match in ways}
         if together and self._was_chosen(row, part, stretch, end):
             return []
-        groups: dict[int, dict[_Timed, _Way]] = {}
+        groups: dict[_Group, dict[_Timed, _Way]] = {}
         if together or self._by_start:
             for match, way in ways.items():
                 groups.setdefault(self._group(match), {})[match] = way
         is_open = {
             number: not all(judged[match][1] for match in group) for number, group in groups.items()
         }
-        latest: dict[int, _Latest] = {}
+        latest: dict[_Group, _Latest] = {}
         if self._asks_for_latest:
             latest = {number: self._decided_last(part, group) for number, group in groups.items()}
         if self._definition.chooses:
@@ -334,9 +338,9 @@ class DefinitionWalk(WalkOfRun):
             listed.append((tags, number, ways[match].begin, latest.get(group, _AT_ITS_END)))
         return listed
 
-    def _group(self, match: _Timed) -> int:
-        """A number that matches with one end share if they belong together."""
-        return match[0][0] if self._by_start else 0
+    def _group(self, match: _Timed) -> _Group:
+        """What matches with one end share if they belong together: their start, or nothing."""
+        return (match[0][0], match[1]) if self._by_start else (0, 0)
 
     def _chosen(
         self, ways: Mapping[_Timed, _Way], stretch: Stretch, end: int
@@ -431,7 +435,7 @@ class DefinitionWalk(WalkOfRun):
         self._numbers = []
         return found
 
-    def begins(self, starts: np.ndarray) -> np.ndarray:
+    def begins(self, output: Output, starts: np.ndarray) -> np.ndarray:
         if self._plan.source.begin is None:
             return starts
         found = np.array(self._begins, np.int64)

@@ -22,7 +22,12 @@ from celc_runtime.engine.arena.nodes import (
 )
 from celc_runtime.engine.definition.instants import Instants
 from celc_runtime.engine.totals.wide_columns import WideColumn, column_of
-from celc_runtime.engine.walk.collected_listing import Wanted, collected_listing, with_room_for
+from celc_runtime.engine.walk.collected_listing import (
+    Together,
+    Wanted,
+    collected_listing,
+    with_room_for,
+)
 from celc_runtime.engine.walk.counted_sets import counted_sets
 from celc_runtime.engine.walk.failures import is_full
 from celc_runtime.engine.walk.listing import Kinds, Output, new_output
@@ -61,21 +66,32 @@ class CheckedWalk(WalkOfRun):
         self._history = History(checks.remembers, plan)
         self._max_work = choice.max_work
         self._kind_bits = plan.matching.kind_bits
+        self._lasts = plan.source.begin is not None
+        # Instants of events that last begin with an event that need not be in the match.
+        self._pads = self._lasts and instants is not None
+        # Without instants in the tables, each event of an instant fires by itself.
+        chooses = choice.limit is not None or bool(checks.selector)
+        self._together = Together(
+            self._lasts and instants is None and chooses, np.zeros(0, np.int64), False
+        )
+        self._first_of_instant = np.zeros(0, np.int64)  # by remembered event
         leasts = [least for least, _, _ in checks.varieties]
         self._search = new_search(checks.states, checks.fails_by, len(checks.limits), leasts)
         if checks.greatest and choice.per_start is not None and choice.per_start.end == "FIRST":
             self._search = that_notes_starts(self._search)
         consumes = plan.matching.consume_by != "NONE"
-        chooses = consumes or checks.distinct or bool(checks.selector) or checks.greatest
+        chooses |= consumes or checks.distinct or checks.greatest
         self._collects, self._consumes = chooses and not checks.in_order, consumes
         self._collected = new_output(matches=1, room=1, limit=None)
         if self._collects:
             self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
         columns = [kind.columns for kind in plan.matching.kinds]
         looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
+        supports = np.array(checks.supports, np.bool_)
         self._wanted = Wanted(
             np.array([2**62 if choice.limit is None else choice.limit], np.int64),
-            np.array(checks.supports, np.bool_),
+            supports,
+            supports if self._pads else np.ones_like(supports),
             np.array([looks[look] if look else -1 for look in columns], np.int64),
         )
 
@@ -96,10 +112,27 @@ class CheckedWalk(WalkOfRun):
             symbols = batch.symbols[rows]
             if self._instants is not None:
                 symbols = self._instants.class_of[symbols]
+            if self._lasts:
+                self._note_instants(rows, batch.instants)
             self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
+
+    def _note_instants(self, rows: np.ndarray, instants: np.ndarray) -> None:
+        """Note for the events at some rows the first one of each one's instant."""
+        first = self._history.next
+        found = first + np.arange(len(rows))
+        if len(instants):
+            numbers = instants[rows]
+            found = first + np.searchsorted(numbers, numbers)
+        self._first_of_instant = np.concatenate([self._first_of_instant, found])
+
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        self._together = self._together._replace(instants=prepared.batch.instants)
+        return prepared
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         self._history.drop(self._history.reached(oldest()))
+        gone = len(self._first_of_instant) - (self._history.next - self._history.first)
+        self._first_of_instant = self._first_of_instant[max(0, gone) :]
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
         self._search = fitted(self._search, len(memory.path), len(memory.nodes))
@@ -109,7 +142,8 @@ class CheckedWalk(WalkOfRun):
             # What is collected is compared at once: that cannot go on where it was stopped.
             collect = collected_listing(checks)
             with compiling():
-                return int(collect(memory, output, kinds, given, self._collected, self._wanted))
+                arguments = (given, self._collected, self._wanted, self._together)
+                return int(collect(memory, output, kinds, *arguments))
         listing = listing_kernel(checks)
         first = given._replace(most_work=min(self._max_work, STEPS_IN_PYTHON))  # it can go on
         status = int(listing(memory, output, kinds, first))
@@ -117,6 +151,39 @@ class CheckedWalk(WalkOfRun):
             with compiling():
                 status = int(listing(memory, output, kinds, given))
         return status
+
+    @property
+    def holds(self) -> bool:
+        return bool(self._together.waits and self._collected.used[0])
+
+    def let_go(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        together = self._together
+        self._together = together._replace(is_last=True)
+        status = self.choose(memory, output, kinds)
+        self._together = together
+        return status
+
+    def instant_of(self, entries: np.ndarray) -> np.ndarray:
+        if not self._lasts or self._pads:
+            return entries
+        found: np.ndarray = self._first_of_instant[entries - self._history.first]
+        return found
+
+    def begins(self, output: Output, starts: np.ndarray) -> np.ndarray:
+        if not self._pads:
+            return starts
+        matches = int(output.used[0])
+        if not matches:
+            return starts
+        ends = output.ends[:matches]
+        tags = output.tags[: ends[-1]]
+        kinds = tags & ((1 << self._kind_bits) - 1)
+        shown = np.flatnonzero(self._wanted.shown[kinds] >= 0)
+        found: np.ndarray = tags[shown[np.searchsorted(shown, np.append(0, ends[:-1]))]]
+        return found >> self._kind_bits
+
+    def firsts(self, begins: np.ndarray) -> np.ndarray:
+        return begins if self._lasts else super().firsts(begins)
 
     def counts(self, output: Output) -> WideColumn | None:
         if not self._checks.rounds:

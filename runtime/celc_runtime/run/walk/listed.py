@@ -61,8 +61,23 @@ class Listed:
     def begins(self) -> np.ndarray:
         """int64[matches]: entries of events that start when the matches start."""
         if self._begins is None:
-            self._begins = self.walk.begins(self.entries.starts)
+            self._begins = self.walk.begins(self.output, self.entries.starts)
         return self._begins
+
+    @property
+    def starts(self) -> np.ndarray:
+        """int64[matches]: the entries at which they start; equal for those of one instant."""
+        return self.walk.instant_of(self.entries.starts)
+
+    @property
+    def ends(self) -> np.ndarray:
+        """int64[matches]: the same for their ends."""
+        return self.walk.instant_of(self.entries.ends)
+
+    @property
+    def firsts(self) -> np.ndarray:
+        """int64[matches]: see `WalkOfRun.firsts`."""
+        return self.walk.firsts(self.begins)
 
     def keep(self, wanted: np.ndarray) -> None:
         """Drop the matches that are not wanted (bool[matches])."""

@@ -94,10 +94,24 @@ class WalkOfRun:
         """List the matches of each event that fired; returns a status of `arena.nodes`."""
         return int(list_fired(memory, output, kinds))
 
+    @property
+    def holds(self) -> bool:
+        """Whether matches wait for others of their instant, of which no event is left."""
+        return False
+
+    def let_go(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        """List the matches that it holds; returns a status of `arena.nodes`."""
+        raise AssertionError("only asked of a walk that holds matches")
+
     def with_room(self, status: int, memory: Memory) -> Memory:
         """Make the room that a status asks for; returns the memory of the run, which may be new."""
         assert status == STACK_FULL
         return with_deeper_stack(memory)
+
+    def instant_of(self, entries: np.ndarray) -> np.ndarray:
+        """int64: for entries at which matches start or end, numbers in the same order that are
+        equal if one start, or one end, is that of the other."""
+        return entries
 
     def oldest(self) -> int:
         """For a walk that reads alone: the first stored event that a later match can refer to."""
@@ -120,12 +134,17 @@ class WalkOfRun:
         """The events of the matches in the buffers, under each label."""
         return entries_of_tags(names, output, kinds)
 
-    def begins(self, starts: np.ndarray) -> np.ndarray:
+    def begins(self, output: Output, starts: np.ndarray) -> np.ndarray:
         """int64: for events with a duration, entries of events that start when the matches start.
 
         starts: the first entries of the listed matches.
         """
         return starts
+
+    def firsts(self, begins: np.ndarray) -> np.ndarray:
+        """int64: of matches with one start and one end, the ones with the least of these numbers
+        are chosen by NXT. begins: as above."""
+        return np.zeros_like(begins)
 
     def counts(self, output: Output) -> WideColumn | None:
         """How many matches each one in the buffers stands for; None: one."""
