@@ -12,7 +12,9 @@ import numpy as np
 from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import (
+    LISTED,
     PADDING,
+    PRODUCT_FULL,
     STACK_FULL,
     STACK_SIZE,
     TOO_MUCH_WORK,
@@ -21,6 +23,7 @@ from celc_runtime.engine.arena.nodes import (
     with_deeper_stack,
 )
 from celc_runtime.engine.definition.instants import Instants
+from celc_runtime.engine.graph.checked_graph import Product, larger, new_product
 from celc_runtime.engine.totals.wide_columns import WideColumn, column_of
 from celc_runtime.engine.walk.collected_listing import Wanted, collected_listing, with_room_for
 from celc_runtime.engine.walk.counted_sets import counted_sets
@@ -48,41 +51,25 @@ _COLLECTED = 1 << 12
 _COLLECTED_ENTRIES = 1 << 14
 
 
-class CheckedWalk(WalkOfRun):
-    """Lists the matches that conditions admit; holds the past events that the conditions read."""
+class WithPast(WalkOfRun):
+    """A walk with conditions; holds the past events that they read."""
 
     # For larger batches, making room for what is remembered costs more than reading.
     most_rows = NOTED_ROWS
 
     def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
-        choice = plan.choice
         self._instants = instants
         self._checks = checks
         self._history = History(checks.remembers, plan)
-        self._max_work = choice.max_work
-        self._kind_bits = plan.matching.kind_bits
+        self._max_work = plan.choice.max_work
         leasts = [least for least, _, _ in checks.varieties]
         self._search = new_search(checks.states, checks.fails_by, len(checks.limits), leasts)
-        if checks.greatest and choice.per_start is not None and choice.per_start.end == "FIRST":
-            self._search = that_notes_starts(self._search)
-        consumes = plan.matching.consume_by != "NONE"
-        chooses = consumes or checks.distinct or bool(checks.selector) or checks.greatest
-        self._collects, self._consumes = chooses and not checks.in_order, consumes
-        self._collected = new_output(matches=1, room=1, limit=None)
-        if self._collects:
-            self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
-        columns = [kind.columns for kind in plan.matching.kinds]
-        looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
-        self._wanted = Wanted(
-            np.array([2**62 if choice.limit is None else choice.limit], np.int64),
-            np.array(checks.supports, np.bool_),
-            np.array([looks[look] if look else -1 for look in columns], np.int64),
-        )
+        self._consumes = plan.matching.consume_by != "NONE"
 
     @property
     def nbytes(self) -> int:
-        arrays = (*self._collected, *self._search)
-        return self._history.nbytes + sum(array.nbytes for array in arrays)
+        own = sum(array.nbytes for array in self._search)
+        return super().nbytes + self._history.nbytes + own
 
     @property
     def history(self) -> History:
@@ -101,10 +88,75 @@ class CheckedWalk(WalkOfRun):
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         self._history.drop(self._history.reached(oldest()))
 
-    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+    def given(self, memory: Memory) -> Given:
+        """What kernels are given for an arena."""
         self._search = fitted(self._search, len(memory.path), len(memory.nodes))
-        history, checks = self._history, self._checks
-        given = Given(history.past, history.first, self._max_work, self._consumes, self._search)
+        history = self._history
+        return Given(history.past, history.first, self._max_work, self._consumes, self._search)
+
+
+class WithGraphs(WithPast):
+    """A walk that makes graphs of matches with conditions (`engine.graph.checked_graph`)."""
+
+    def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
+        super().__init__(checks, plan, instants)
+        assert checks.carries is not None, "routes and strategies ask for that"
+        self._product = new_product(checks.carries)
+        self.starts = np.tile([False, True], max(1, len(plan.matching.kinds)))
+        """bool: for each mark of a node of a graph, whether matches begin with it."""
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + sum(array.nbytes for array in self._product)
+
+    def with_patience(self, memory: Memory, kernel: Callable[[Given, Product], int]) -> int:
+        """The status of a kernel, which Python runs for a few steps before it is compiled."""
+        given, product = self.given(memory), self._product
+        status = int(
+            kernel(given._replace(most_work=min(self._max_work, STEPS_IN_PYTHON)), product)
+        )
+        if status == TOO_MUCH_WORK and self._max_work > STEPS_IN_PYTHON:
+            with compiling():
+                status = int(kernel(given, product))
+        if status == TOO_MUCH_WORK:
+            memory.counters[LISTED] += 1  # the event at which the run ends
+        return status
+
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        if status != PRODUCT_FULL:
+            return super().with_room(status, memory)
+        self._product = larger(self._product)
+        return memory
+
+
+class CheckedWalk(WithPast):
+    """Lists the matches that conditions admit."""
+
+    def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
+        super().__init__(checks, plan, instants)
+        choice = plan.choice
+        self._kind_bits = plan.matching.kind_bits
+        if checks.greatest and choice.per_start is not None and choice.per_start.end == "FIRST":
+            self._search = that_notes_starts(self._search)
+        chooses = checks.distinct or bool(checks.selector) or checks.greatest
+        self._collects = (self._consumes or chooses) and not checks.in_order
+        self._collected = new_output(matches=1, room=1, limit=None)
+        if self._collects:
+            self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
+        columns = [kind.columns for kind in plan.matching.kinds]
+        looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
+        self._wanted = Wanted(
+            np.array([2**62 if choice.limit is None else choice.limit], np.int64),
+            np.array(checks.supports, np.bool_),
+            np.array([looks[look] if look else -1 for look in columns], np.int64),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + sum(array.nbytes for array in self._collected)
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        checks, given = self._checks, self.given(memory)
         if self._collects:
             # What is collected is compared at once: that cannot go on where it was stopped.
             collect = collected_listing(checks)
