@@ -228,7 +228,7 @@ RULES = (
         Route.COMPACT,
         has.APART,
         "compact-conditions",
-        "{apart}, and a graph can decide about an event and few numbers of those after it alone",
+        "{apart}, and a node of a graph knows few numbers of the events after it",
         _GRAPHS,
     ),
     _refused(
