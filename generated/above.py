@@ -173,14 +173,56 @@ def completes_1(past, first, path, depth, state):
     return True
 
 
+@njit(nogil=True, error_model="numpy", inline="always")
+def steps_1(past, first, path, depth, state):
+    """As `admits`, by the numbers in `state` that are kept for all paths to a node of a graph."""
+    (
+        column_0,
+        valid_0,
+    ) = past
+    ROLES = ROLES_1
+    here, roles = (path[depth] >> 1) - first, ROLES[path[depth] & 1]
+    # x.value < y.value
+    if depth > 0 and roles & 1:
+        event_1 = state[0, depth - 1]
+        event_0 = here
+        if event_1 >= 0 and not (
+            (valid_0[event_0] & valid_0[event_1] & less_real(column_0[event_0], column_0[event_1]))
+        ):
+            return False
+    if roles & 1 and roles & 2:
+        event_0 = event_1 = here
+        if not (
+            (valid_0[event_0] & valid_0[event_1] & less_real(column_0[event_0], column_0[event_1]))
+        ):
+            return False
+    # x.value < y.value
+    kept = state[0, depth - 1] if depth > 0 else -1
+    if roles & 2:
+        kept = here
+    if roles & 1:
+        kept = -1  # nothing before is compared with it
+    state[0, depth] = kept
+    return True
+
+
+@njit(nogil=True, error_model="numpy", inline="always")
+def ends_1(past, first, path, depth, state):
+    """As `completes`, by the same numbers."""
+    return True
+
+
 CHECKS_1 = Checked(
     admits_1,
     completes_1,
     Remembers(columns=("value",)),
-    states=0,
+    states=1,
     supports=(True, True),
     selector="",
     distinct=False,
+    carries=1,
+    steps=steps_1,
+    ends=ends_1,
 )
 
 

@@ -225,6 +225,7 @@ CHECKS_1 = Checked(
     supports=(True, True),
     selector="",
     distinct=False,
+    outside=True,
 )
 
 

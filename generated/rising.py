@@ -183,6 +183,7 @@ CHECKS_1 = Checked(
     selector="",
     distinct=False,
     fails_by=1,
+    carries=1,
 )
 
 

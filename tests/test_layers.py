@@ -67,6 +67,7 @@ ROOMS = {
     ),
     "celc_runtime.engine": (
         ("totals", "update"),
+        ("graph",),
         ("past", "walk", "worlds"),
         ("arena", "definition", "values"),
     ),

@@ -164,8 +164,12 @@ def lower(
     asked = Asked(code, own, read, options.tiebreak, options.at_end, listing.sees_all_events)
     plan = _with_columns(plan_of(program, asked), options)
     how = f"listed {describe_listing(program.listing)}"
-    if isinstance(program.listing, Counted | United):
-        how = "not listed" if isinstance(program.listing, Counted) else "united, not listed"
+    if isinstance(program.listing, Counted):
+        how = "not listed"
+    elif isinstance(program.listing, United) or (
+        isinstance(program.listing, Checked) and program.listing.unites
+    ):
+        how = "united, not listed"
     header = f"Matches are {how}, because {program.listed_because}."
     parts = (
         # The constants of the classifier also hold the long IN lists of the listing's conditions.

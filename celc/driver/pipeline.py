@@ -307,6 +307,9 @@ def _searches_briefly(stages: Stages) -> bool:
         case LongestRuns():
             return True
         case Checked() as checks:
+            if checks.unites:
+                assert checks.carried is not None
+                return all(one.function != "SUM" for one in checks.carried.functions)
             consumes = stages.query.consume_by != "NONE"
             collects = consumes and not (checks.in_order or checks.greatest)
             return checks.is_brief and not collects

@@ -113,24 +113,6 @@ def plan_keys(tables: Tables, clauses: Sequence[RoleClause]) -> KeyPlan | None:
     return KeyPlan(tuple(ties), keys, decided)
 
 
-def why_no_key(tables: Tables, clauses: Sequence[RoleClause], clause: RoleClause) -> str:
-    """Why no key decides an equality, in words."""
-    sides = equality_of(clause.clause)
-    assert sides is not None, "asked of equalities only"
-    ties = [tie for tie in _ties(clauses) if _is_among(clause, {*tie.terms}, tie.round_mark)]
-    if not ties:
-        return f"equalities give one label two keys, or tie more than {_MAX_ROLES} labels"
-    (tie,) = ties
-    if not _is_firm(tables, tie):
-        return "a match can be without one of its labels, or have one event for both"
-    live = _live_states(tables, tie)
-    if live is not None and _decides(tables, 0, tie, live, _keys(tables, [tie], [live])):
-        return f"no more than {MAX_KEY} keys are kept at a time"
-    return UNTIED
-
-
-UNTIED = "no such equality ties the events between its labels"
-
 # --- ties -----------------------------------------------------------------------------------------
 
 

@@ -51,6 +51,7 @@ from celc.normal.flat_form import (
 )
 from celc.normal.normal_form import NormalForm, shown
 from celc.normal.runs_of_events import RunOfEvents
+from celc.plan.carried import Carried, NotCarriedError, carried
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.key_removals import with_removals
 from celc.plan.keys import KeyPlan, plan_keys
@@ -140,6 +141,10 @@ class Checked:
     rounds: str = ""
     """The role whose events make a match in each set with enough different values, with the same
     events around. Then the greatest matches tell how many there are. Empty: they do not."""
+    carried: Carried | None = None
+    """What the nodes of a graph know of the events after them; None: no graph holds the matches."""
+    apart: str = ""  # a condition for which they would have to know more, as "because" needs it
+    unites: bool = False  # whether the matches of an end are united in a graph, and not listed
 
     @property
     def fails_alike(self) -> bool:
@@ -613,6 +618,7 @@ def _checked(
         in_order=roles.selector == "LAST" and _finds_latest_first(given, piles),
         summed=never_negative(flat.form),
     )
+    listing = _in_graph(given, listing)
     absorbs = listing.absorbs(given.tables.kinds)
     rounds = (
         step.kind for row in given.tables.steps for step in row if step.target in step.sources
@@ -624,18 +630,45 @@ def _checked(
     if all(absorbs) and takes_all(flat.form):
         bounded = len(listing.variety_bounds) + len(listing.sum_bounds)
         listing = replace(listing, takes_all=bounded == len(left) > 0)
-        listing = _counting(given, listing, flat)
+        if not listing.unites:
+            listing = _counting(given, listing, flat)
+    if listing.unites:
+        reason = "the ways through a graph of them satisfy the conditions between their events"
     if listing.rounds:
         reason = "the greatest matches have all events, and sets of their events are counted"
     update = _update(piles, updates, keys, forgets=False)
-    if isinstance(update, BranchFree | StraightLine) and StraightLine in updates:
-        bounds = pile_bounds(given.query, left, update.piles, given.tables.kinds, takes)
-        if bounds is not None and not listing.in_order:
-            why = "bounds of its piles leave out what no condition admits"
-            if takes:
-                why = "events take the partial matches for which they are the first"
-            update = StraightLine(update.piles, f"{_why_piles(update.piles)}; {why}", bounds)
+    if StraightLine in updates and not listing.in_order:
+        update = _bounded(given, left, update, takes)
     return _strategy(given.tables, update, listing, reason)
+
+
+def _bounded(
+    given: ChoiceInput, clauses: tuple[RoleClause, ...], update: Update, takes: tuple[Take, ...]
+) -> Update:
+    """The update, with bounds of its piles if conditions give some."""
+    if not isinstance(update, BranchFree | StraightLine):
+        return update
+    bounds = pile_bounds(given.query, clauses, update.piles, given.tables.kinds, takes)
+    if bounds is None:
+        return update
+    why = "bounds of its piles leave out what no condition admits"
+    if takes:
+        why = "events take the partial matches for which they are the first"
+    return StraightLine(update.piles, f"{_why_piles(update.piles)}; {why}", bounds)
+
+
+def _in_graph(given: ChoiceInput, listing: Checked) -> Checked:
+    """The listing, and whether a graph can hold its matches."""
+    if listing.looks_outside or listing.distinct:
+        return listing
+    try:
+        kept = carried(listing.clauses, given.tables)
+    except NotCarriedError as error:
+        return replace(listing, apart=str(error))
+    all_of_end = given.query.collapsed or given.query.total is not None
+    # Bounds of sums cut a search early. A graph has a node for each sum.
+    unites = all_of_end and not (listing.selector or listing.sum_bounds)
+    return replace(listing, carried=kept, unites=unites)
 
 
 def _keys(

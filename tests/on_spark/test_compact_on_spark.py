@@ -25,6 +25,11 @@ _WAYS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("SELECT * WHERE A ; B+ ; C WITHIN 9 [ts]", {}, {"ranges": 4}),
     ("SELECT B[v, at] WHERE A ; B ; !A ; C WITHIN 9 EVENTS", {}, {}),
     ("SELECT * WHERE A+ ; C WITHIN 15 [ts] LIMIT 3", {}, {"ranges": 3}),
+    (
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER x.v > PREV(x.v) WITHIN 20 [ts]",
+        {},
+        {"ranges": 3},
+    ),
     ("SELECT MAX * WHERE (A OR C)+ ; B PARTITION BY id WITHIN 9 EVENTS", {}, {}),
     (
         "SELECT COUNT(A) AS n, SUM(A.v) / 2 AS `half.v`, MAX(A.at) AS most WHERE A+ ; B "
@@ -107,8 +112,8 @@ def test_errors_on_spark(spark: Any, tmp_path: Path) -> None:
         expand(compact.drop("events"))
     with pytest.raises(ValueError, match="limit must be a whole number from 1, not 0"):
         expand(compact, limit=0)
-    with pytest.raises(EventError, match="conditions across events are checked"):
-        _query("SELECT * WHERE (A AS a ; B AS b) FILTER a.v < b.v").match_compact(frame)
+    with pytest.raises(EventError, match="decided by all events of a match together"):
+        _query("SELECT * WHERE (A AS a ; B AS b) FILTER AVG(a.v) < b.v").match_compact(frame)
     frame.write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "in"))
     with pytest.raises(EventError, match="match_compact reads a DataFrame that is there as a"):

@@ -41,7 +41,7 @@ from reference import (
     evaluate_totals,
     totals_difference,
 )
-from strategies import EVERYTHING, LOOKING_BACK, OF_TIMES, SHORTER, Feature
+from strategies import ACROSS, EVERYTHING, LOOKING_BACK, OF_TIMES, SHORTER, Feature
 from streams_by_hand import EVENT_TIME, instant, streamed, timed
 from test_random import TOO_LARGE, Tally, cramped
 from test_random_across import Drawn, Events, Language, drawn, stream_for
@@ -59,6 +59,7 @@ _LANGUAGES = tuple(
         _REGULAR,
         _REGULAR,
         LOOKING_BACK,
+        ACROSS,
         OF_TIMES | {Feature.NOT_BEFORE, Feature.LOCAL_WINDOW},
     )
 )

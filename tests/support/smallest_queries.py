@@ -68,6 +68,11 @@ PARTS = (
     Part("`UNLESS`", around="φ UNLESS C"),
     Part("selector inside", around="NXT φ ; D"),
     Part("selector that compares the whole stream", around="NXT(φ FILTER x.id = y.id) ; D"),
+    Part(
+        "`MAX` inside with a condition across events",
+        {"first": "(A)+ AS x"},
+        around="MAX(φ FILTER x.id < y.id) ; D",
+    ),
     Part("`STRICT`", around="STRICT φ"),
     Part("`WITHIN[…]` inside", around="WITHIN[9 SECONDS] φ"),
     Part("absence before", around="!C FOR 1 MINUTE ; φ"),
@@ -86,6 +91,11 @@ PARTS = (
     Part("`PER PARTITION`", {"select": "TOTAL", "per": "PARTITION"}, "COUNT(*) AS found"),
     Part("attribute in `SELECT`", items="y.id AS v"),
     Part("function in `SELECT`", items="LAST(y.id) + 1 AS e"),
+    Part(
+        "some labels in `SELECT` and a condition across events",
+        items="x",
+        around="φ FILTER x.id < y.id",
+    ),
     Part("own aggregate in `SELECT`", {"aggregate": _OWN}, "most(x.id) AS m"),
     Part(
         "own function in `SELECT`", _FUNCTION, "low(x.id) AS m", options={"functions": {"low": low}}

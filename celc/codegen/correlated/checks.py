@@ -4,19 +4,16 @@ one function, in the order of its tests."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from celc.automata.determinize import DetState
 from celc.codegen.correlated.choices import ChoiceCode
 from celc.codegen.text.escape import comment_text
 from celc.core import formula as core
-from celc.core.bits import bits_of
-from celc.core.formula import ROLE
 from celc.core.show import show_predicate
 from celc.core.terms import distances_looked_back, labels_in_order, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
 from celc.normal import flat_form as flat
 from celc.normal.show import show_window
 from celc.plan.straight_line.pile_bounds import EVENT
-from celc.plan.tables import Kind, Tables
+from celc.plan.tables import Kind
 
 
 @dataclass(slots=True)
@@ -383,43 +380,6 @@ class CheckCode:
         return f"ROLES[path[{place}] & {(1 << self.kind_bits) - 1}]"
 
 
-def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
-    """For each role the roles that the same event of a match, or a later one, can have."""
-    moves = [
-        (source, frozenset(filter(is_role, tables.kinds[step.kind].marks)), step.target)
-        for steps in tables.steps
-        for step in steps
-        for source in step.sources
-    ]
-    moves += [
-        (DetState(state), frozenset(), target)
-        for state in range(1, tables.states)
-        for target in {t for t in tables.skip[state] if t is not None}
-    ]
-    names = sorted({role for _, roles, _ in moves for role in roles})
-    bit = {role: 1 << number for number, role in enumerate(names)}
-    into: dict[int, list[int]] = {}
-    ahead = [0] * tables.states
-    for source, roles, target in moves:
-        ahead[source] |= sum(bit[role] for role in roles)
-        if target is not None:
-            into.setdefault(target, []).append(source)
-    # The last state comes first, because most moves lead to a state with a higher number.
-    waiting = list(range(tables.states))
-    while waiting:
-        state = waiting.pop()
-        for before in into.get(state, ()):
-            if ahead[state] & ~ahead[before]:
-                ahead[before] |= ahead[state]
-                waiting.append(before)
-    later = dict.fromkeys(names, 0)
-    for _, roles, target in moves:
-        seen = sum(bit[role] for role in roles) | (0 if target is None else ahead[target])
-        for role in roles:
-            later[role] |= seen
-    return {role: frozenset(names[k] for k in bits_of(mask)) for role, mask in later.items()}
-
-
 def furthest(clause: core.Clause) -> int:
     """How many events must come before the chosen one for a clause to be checked, at least 1."""
     found = [d for p in clause.predicates for d in distances_looked_back(p).values()]
@@ -435,11 +395,6 @@ def _distances(clause: core.Clause) -> set[int]:
     """The distances at which a clause reads a value."""
     nodes = [node for predicate in clause.predicates for node in nodes_named_in(predicate)]
     return {node.distance for node in nodes if isinstance(node, core.Previous)}
-
-
-def is_role(mark: str) -> bool:
-    """Whether a mark is a role or the mark of a round."""
-    return mark.startswith(ROLE)
 
 
 def _before_alone(node: Leaf) -> core.Expression:

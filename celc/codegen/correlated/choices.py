@@ -421,9 +421,8 @@ class ChoiceCode(ConditionCode):
                 asked = f"(not {asked})" if predicate.negated else asked
             case _:
                 raise AssertionError("joined texts of several events are compared")
-        # An aggregate of one's own has a number only where it has a text.
-        is_own = any(_is_own(one) for side in operands_of(predicate) for one in joined_texts(side))
-        return "(" + (" and " if is_own else " & ").join([*known, asked]) + ")"
+        # A piece without a text has no number, and nothing is read there.
+        return "(" + " and ".join([*known, asked]) + ")"
 
     def _order_of(self, left: str, right: str) -> str:
         """-1, 0 or 1: the order of two texts, given by their pieces."""

@@ -1,6 +1,7 @@
 """Conditions across events → the literals of definitions and of checks in a module."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from celc_runtime.plan import strategy
@@ -8,9 +9,10 @@ from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.past_columns import PastColumns
 
 from celc.codegen.correlated.absences import AbsenceCode, AbsentSymbols, terms_of
-from celc.codegen.correlated.checks import CheckCode, EventCode, roles_later
+from celc.codegen.correlated.checks import CheckCode, EventCode
 from celc.codegen.correlated.choices import ChoiceCode, SymbolsOfTypes
 from celc.codegen.correlated.definition import ConditionFunction, DefinitionCode
+from celc.codegen.correlated.graph_checks import GraphCode
 from celc.codegen.correlated.sums import limits_of, weigh_lines
 from celc.codegen.correlated.varieties import holds_lines, same_lines, varieties_of
 from celc.codegen.correlated.watched_parts import key_of_part, watched_part
@@ -25,6 +27,7 @@ from celc.normal import normal_form as lp
 from celc.normal.divide import joins_ends
 from celc.normal.ends import ways_of
 from celc.normal.normal_form import shown
+from celc.plan.carried import roles_later
 from celc.plan.code import code as in_module
 from celc.plan.deadlines import Deadline, deadlines_of
 from celc.plan.growth import growth_of
@@ -52,6 +55,8 @@ class ChecksLiteral(TemplateView):
 
     - `roles` are the roles of an event of each kind, as a bit set; a kind has `kind_bits` bits.
     - `lines` and `complete_lines` are the bodies of the functions.
+    - `step_lines` and `end_lines` are those of `steps` and `ends`; empty: a graph has the functions
+      of the listing.
     - `weigh_lines`, `holds_lines` and `same_lines` are the bodies of `weigh`, `holds` and `same`,
       if there are any.
     - `columns`: see `DefinitionLiteral`.
@@ -67,6 +72,8 @@ class ChecksLiteral(TemplateView):
     kind_mask: int
     lines: tuple[str, ...]
     complete_lines: tuple[str, ...]
+    step_lines: tuple[str, ...]
+    end_lines: tuple[str, ...]
     weigh_lines: tuple[str, ...]
     holds_lines: tuple[str, ...]
     same_lines: tuple[str, ...]
@@ -194,11 +201,18 @@ def checks_literal(
     weighs = tuple(weigh_lines(checks.sum_bounds, writer))
     holds = tuple(holds_lines(checks.variety_bounds, writer))
     same = tuple(same_lines(checks.variety_bounds, writer))
+    steps, ends, states = _of_graph(writer, checks, windows, fails_by)
     columns = _columns(
         choices, windows, parts=names, begins=begins, nearest=len(nearest), symbols=symbols
     )
     remembers = _remembers(choices, parts=parts, begins=begins, nearest=nearest, symbols=symbols)
-    checked = _checked(number, checks, kinds, remembers, states=writer.states, fails_by=fails_by)
+    checked = _checked(
+        number, checks, kinds, remembers, states=max(writer.states, *states), fails_by=fails_by
+    )
+    checked = replace(checked, carries=None if checks.carried is None else states[0])
+    if steps:
+        in_graph = in_module(f"steps_{number}"), in_module(f"ends_{number}")
+        checked = replace(checked, steps=in_graph[0], ends=in_graph[1])
     literal = ChecksLiteral(
         number,
         writer.roles_of(kinds),
@@ -208,6 +222,8 @@ def checks_literal(
         (1 << program.kind_bits) - 1,
         tuple(lines),
         tuple(complete_lines),
+        steps,
+        ends,
         weighs,
         holds,
         same,
@@ -249,7 +265,28 @@ def _checked(
         looks=tuple(looks[kind.marks] for kind in kinds) if searches else (),
         rounds=tuple(checks.rounds in kind.marks for kind in kinds) if checks.rounds else (),
         sees_all=checks.sees_all,
+        apart=checks.apart,
+        outside=checks.looks_outside,
+        unites=checks.unites,
     )
+
+
+def _of_graph(
+    listing: CheckCode, checks: Checked, windows: Mapping[Window, int], fails_by: int
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, int]]:
+    """The bodies of `steps` and `ends`, how many numbers decide in a graph, and how many these
+    functions need. Empty: `admits` and `completes` keep the same numbers."""
+    if checks.carried is None:
+        return (), (), (0, 0)
+    if checks.fails_alike and not any(one.when == "complete" for one in checks.clauses):
+        return (), (), (fails_by, fails_by)
+    writer = replace(listing, states=0, waiting=[], _room=None)
+    code = GraphCode(writer, checks, checks.carried)
+    of_windows = [line for one in checks.windows for line in writer.window_lines(one, windows)]
+    steps = tuple(code.step_lines(of_windows))
+    kept = writer.states
+    ends = tuple(code.end_lines())
+    return steps, ends, (kept, writer.states)
 
 
 def _deadline(absence: lp.AbsenceAfter | None, numbers: Mapping[Deadline, int]) -> int | None:

@@ -145,6 +145,11 @@ class Cost:
                 asked = 0 if checks is None else _on_whole(checks)
                 more = f", then {counted(asked, 'condition')} on the whole" if asked else ""
                 return f"no search: 1 step for each of its events{more}"
+            case Checked(unites=True):
+                return (
+                    "none is listed: up to 1 step for each two events of its matches, or for an "
+                    "event and each of the numbers that conditions ask for, for each last event"
+                )
             case Checked() as checks:
                 return f"{self._searched(checks)}{self._collected(checks)}{self._waits()}"
             case ByDefinition(form=form):

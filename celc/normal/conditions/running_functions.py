@@ -28,14 +28,15 @@ def running_functions_of(clause: RoleClause) -> tuple[core.Aggregate, ...]:
     found = []
     for predicate in clause.clause.predicates:
         for node in nodes_written_in(predicate):
-            if isinstance(node, core.Aggregate) and _is_kept(node):
+            if isinstance(node, core.Aggregate) and is_kept(node):
                 found.append(node)
             elif isinstance(node, core.Aggregate | core.AttributeValue | core.Previous):
                 return ()
     return tuple(found)
 
 
-def _is_kept(node: core.Aggregate) -> bool:
+def is_kept(node: core.Aggregate) -> bool:
+    """Whether a function depends on the events of its label through one number."""
     if node.prior:
         return False
     match node.function:

@@ -203,6 +203,15 @@ class Checked:
     """For each kind, whether it is under the `+` whose subsets are counted
     (`engine.walk.counted_sets`); empty: each listed match is one match."""
     sees_all: bool = False  # whether a condition reads events arbitrarily far before the window
+    carries: int | None = None
+    """In a graph the matches below the newest event of a path depend only on this many rows of
+    `state`, the first ones. None: they depend on more, so that no graph holds them."""
+    steps: Callable[..., bool] | None = None
+    """As `admits`, by these numbers; None: `admits` writes them."""
+    ends: Callable[..., bool] | None = None  # as `completes`, by the same numbers
+    apart: str = ""  # a condition for which a graph would have to know more, in words
+    outside: bool = False  # whether events that are not in a match can rule it out
+    unites: bool = False  # whether the matches of an end are united in a graph, and not listed
 
     @property
     def compiles(self) -> bool:
@@ -323,3 +332,8 @@ Listing: TypeAlias = (
     | ByDefinition
     | InWorlds
 )
+
+
+def are_united(listing: Listing) -> bool:
+    """Whether the matches of an end are united, and not listed."""
+    return isinstance(listing, United) or (isinstance(listing, Checked) and listing.unites)

@@ -24,10 +24,25 @@ class Feature:
     is_in: Callable[[Program], bool]
 
 
-def _is_checked(program: Program) -> bool:
+def _of_checks(asked: Callable[[Checked], bool]) -> Callable[[Program], bool]:
+    """Whether something is true of conditions that are checked, unless a choice among the matches
+    lists them: then their tree is the graph."""
+
+    def is_in(program: Program) -> bool:
+        listing = program.listing
+        return isinstance(listing, Checked) and asked(listing) and not lists_some(program)
+
+    return is_in
+
+
+def lists_some(program: Program) -> bool:
+    """Whether a walk chooses among the matches of an end."""
+    listing, limit = program.listing, program.plan.choice.limit
+    return limit is not None or (isinstance(listing, Checked) and bool(listing.selector))
+
+
+def _is_by_definition(program: Program) -> bool:
     match program.listing:
-        case Checked():
-            return True
         case ByDefinition(remembers=remembers):
             read = (remembers.columns, remembers.texts, remembers.codes, remembers.spelled)
             return any(read)
@@ -152,6 +167,11 @@ SIMULTANEOUS = Feature("ties='simultaneous'", lambda p: p.plan.source.ties is no
 NO_ORDER = Feature("no order column", lambda p: not p.plan.source.order_by)
 NO_TIME = Feature("a first order column that is no TIMESTAMP", _lacks_time)
 OWN_AGGREGATE = Feature("own aggregate in SELECT", lambda p: own_aggregate(p.plan) is not None)
-CHECKED = Feature("conditions that are checked match by match", _is_checked)
+APART = Feature(
+    "conditions that only whole matches decide", _of_checks(lambda checks: bool(checks.apart))
+)
+OUTSIDE = Feature("events outside that can rule out a match", _of_checks(lambda c: c.outside))
+ALIKE = Feature("conditions, and matches that look alike", _of_checks(lambda c: c.distinct))
+BY_DEFINITION = Feature("conditions that the definitions decide", _is_by_definition)
 SEES_ALL = Feature("selector that compares the whole stream", lambda p: p.sees_all)
 NO_JOINS = Feature("what joins cannot say", lambda p: bool(why_not_joined(p.plan, p.joins)))

@@ -40,11 +40,11 @@ from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.update.updates import update_of
 from celc_runtime.run.walk.by_definition import DefinitionWalk
 from celc_runtime.run.walk.checked import CheckedWalk
-from celc_runtime.run.walk.compact import CompactWalk, DeferredWalk, are_graphs
+from celc_runtime.run.walk.compact import compact_walk
 from celc_runtime.run.walk.in_worlds import WorldsWalk
 from celc_runtime.run.walk.latest import LatestWalk
 from celc_runtime.run.walk.longest_runs import LongestRunsWalk
-from celc_runtime.run.walk.united import UnitedWalk
+from celc_runtime.run.walk.united import UnitedCheckedWalk, UnitedWalk
 from celc_runtime.run.walk.walks import AllWalk, RunsWalk, WalkOfRun
 from celc_runtime.run.walk.window_walks import EarliestWalk, SelectorWalk
 
@@ -84,12 +84,7 @@ def compact_run(program: Program, options: RunOptions = PLAIN) -> Run:
     Raises EventError if the query has no compact answers.
     """
     check(program, Route.COMPACT)
-    walk: WalkOfRun | None = None
-    if are_graphs(program):
-        walk = CompactWalk()
-    elif isinstance(program.listing, All | InRuns):
-        walk = DeferredWalk()
-    return run_of(program, options, walk=walk, answer=CompactRows(program))
+    return run_of(program, options, walk=compact_walk(program), answer=CompactRows(program))
 
 
 def _instants_of(program: Program) -> Instants | None:
@@ -111,6 +106,9 @@ def _walk_of(
             return AllWalk()
         case InRuns():
             return RunsWalk(listing, plan)
+        case Checked(unites=True):
+            weighs = plan.answer.totals is not None
+            return UnitedCheckedWalk(listing, plan, instants, weighs=weighs)
         case Checked():
             return CheckedWalk(listing, plan, instants)
         case InWindow():

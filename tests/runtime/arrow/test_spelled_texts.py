@@ -1,11 +1,15 @@
 """Texts by number with their bytes, and the order of texts that are joined of several."""
 
+import itertools
 import random
 
 import numpy as np
 import pyarrow as pa
 from celc_runtime.arrow.text_numbers import SpelledTexts
 from celc_runtime.engine.values.texts import order_of_texts
+from engines import interpreted
+
+import celc
 
 _PIECES = ("", "a", "b", "ab", "ba", "é", "\U0001f600", "\uffff", "a\0")
 
@@ -44,3 +48,25 @@ def test_a_dictionary_is_read_as_its_texts() -> None:
     column = pa.array(["a", None, "b", "a"]).dictionary_encode()
     first, nothing, own, same = texts.of(column).tolist()
     assert (nothing, own, first == same) == (-1, 0, True)
+
+
+def test_a_piece_that_is_null_is_not_read() -> None:
+    """Texts that are joined of several events; the longer ones end where no letters are."""
+    stream = "CREATE STREAM S { EVENT A { n: STRING, c: STRING }, EVENT B { n: STRING } }\n"
+    condition = "x.n || y.n || x.c NOT IN ('pp', 'p1')"
+    with interpreted():
+        query = celc.compile(f"{stream}SELECT * WHERE (A AS x ; B AS y) FILTER {condition}")
+    rng = random.Random(1)
+    for _ in range(20):
+        types = rng.choices("AB", k=8)
+        names = rng.choices((None, "p", "", "pppp"), k=8)
+        codes = rng.choices((None, "p", "1", "0123456789abc"), k=8)
+        found = query.match_table({"type": types, "n": names, "c": codes})
+        wanted = [
+            (one, two)
+            for one, two in itertools.combinations(range(8), 2)
+            if (types[one], types[two]) == ("A", "B")
+            and None not in (names[one], names[two], codes[one])
+            and f"{names[one]}{names[two]}{codes[one]}" not in ("pp", "p1")
+        ]
+        assert found.num_rows == len(wanted)

@@ -53,6 +53,19 @@ def _events(types: str, seed: int = 1) -> pa.Table:
         "SELECT LAST * WHERE A ; B WITHIN 9 EVENTS",
         "SELECT MAX * WHERE A+ ; B WITHIN 9 EVENTS",
         "SELECT * WHERE (A AS x OR A AS y)+ ; (B AS b OR B AS c) WITHIN 9 EVENTS LIMIT 7",
+        # conditions that nodes carry
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER x.id > PREV(x.id) WITHIN 12 EVENTS",
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER x.id > PREV(x.id, 2) AND x.id <= y.id "
+        "WITHIN 12 EVENTS",
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER x.id >= MAX(PRIOR x.id) WITHIN 12 EVENTS",
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER x.id > MIN(PRIOR x.id) WITHIN 12 EVENTS",
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER MAX(x.id) < y.id WITHIN 9 EVENTS",
+        "SELECT * WHERE (A+ AS x ; B+ AS y ; C) FILTER x.id = y.id WITHIN 9 EVENTS",
+        "SELECT * WHERE ((A AS x ; B AS y) FILTER x.id < y.id)+ ; C CONSUME BY ANY",
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER SUM(x.id) = 2 WITHIN 9 EVENTS",
+        "SELECT * WHERE (A AS x ; B AS y ; C AS z) FILTER x.id + y.id < z.id WITHIN 20 EVENTS",
+        "SELECT LAST * WHERE (A AS x ; B AS y) FILTER x.id < y.id WITHIN 9 EVENTS",
+        "SELECT ANY * WHERE (A AS x ; B AS y) FILTER x.id < y.id WITHIN 9 EVENTS",
     ],
 )
 def test_an_expanded_answer_is_the_answer(query: str) -> None:
@@ -81,7 +94,10 @@ def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ("SELECT * WHERE (A AS a ; B AS b) FILTER a.id < b.id", "conditions across events"),
+        ("SELECT * WHERE (A+ AS a ; B) FILTER AVG(a.id) < 3", "all events of a match together"),
+        ("SELECT * WHERE A AS a ; !(B AS b FILTER b.id = a.id) ; B", "events that are in no match"),
+        ("SELECT a WHERE (A AS a ; B AS b) FILTER a.id < b.id", "without a shown label"),
+        ("SELECT * WHERE MAX(A+ AS x ; B AS y FILTER x.id < y.id) ; C", "do not decide its cond"),
         ("SELECT * WHERE A ; !B FOR 5 EVENTS", "an absence at its end"),
         ("SELECT LONGEST * WHERE A ; B", "matches that end at different events"),
         ("SELECT TOTAL COUNT(*) AS n WHERE A ; B", "one row for many matches already"),

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.event_store import EventStore
-from celc_runtime.engine.walk.match_graph import Graphs
+from celc_runtime.engine.graph.match_graph import Graphs
 from celc_runtime.plan.compact_form import NODE, compact_form, compact_schema
 from celc_runtime.plan.plan import Plan
 

@@ -95,6 +95,7 @@ KEYS_FULL = 7  # drop old keys of a table or enlarge it, then go on with the sam
 TOO_MUCH_WORK = 8  # a listing with conditions has exceeded its number of steps
 LEAVES_FULL = 9  # make room for more leaves, then list on
 STATES_UNKNOWN = 10  # find where the active states go, then go on with the same event
+PRODUCT_FULL = 11  # enlarge the memory of a graph with conditions, then write it anew
 
 
 class Memory(NamedTuple):

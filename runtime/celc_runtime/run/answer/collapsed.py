@@ -16,7 +16,7 @@ from celc_runtime.engine.totals.wide_columns import (
     wide,
 )
 from celc_runtime.plan.plan import MATCHES, Plan
-from celc_runtime.plan.strategy import United
+from celc_runtime.plan.strategy import are_united
 from celc_runtime.program import Program
 from celc_runtime.run.answer.answers import GroupRows
 from celc_runtime.run.answer.match_groups import changes, partition_numbers
@@ -33,7 +33,7 @@ class CollapsedRows(GroupRows):
         self._counts: list[WideColumn] = []
         self._rows = self._merged = 0
         # Whether each row covers all matches of an end already.
-        self._are_unions = isinstance(program.listing, United)
+        self._are_unions = are_united(program.listing)
         self._lasting = program.plan.source.begin is not None
 
     @property

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from celc_runtime.arrow.matches.compact import compact_batch, schema_of
-from celc_runtime.engine.walk.match_graph import Graphs
-from celc_runtime.engine.walk.match_tree import (
+from celc_runtime.engine.graph.match_graph import Graphs
+from celc_runtime.engine.graph.match_tree import (
     add_matches,
     close_tree,
     new_trees,

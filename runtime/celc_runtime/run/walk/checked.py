@@ -12,7 +12,9 @@ import numpy as np
 from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import (
+    LISTED,
     PADDING,
+    PRODUCT_FULL,
     STACK_FULL,
     STACK_SIZE,
     TOO_MUCH_WORK,
@@ -21,6 +23,7 @@ from celc_runtime.engine.arena.nodes import (
     with_deeper_stack,
 )
 from celc_runtime.engine.definition.instants import Instants
+from celc_runtime.engine.graph.checked_graph import Product, larger, new_product
 from celc_runtime.engine.totals.wide_columns import WideColumn, column_of
 from celc_runtime.engine.walk.collected_listing import (
     Together,
@@ -53,52 +56,27 @@ _COLLECTED = 1 << 12
 _COLLECTED_ENTRIES = 1 << 14
 
 
-class CheckedWalk(WalkOfRun):
-    """Lists the matches that conditions admit; holds the past events that the conditions read."""
+class WithPast(WalkOfRun):
+    """A walk with conditions; holds the past events that they read."""
 
     # For larger batches, making room for what is remembered costs more than reading.
     most_rows = NOTED_ROWS
 
     def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
-        choice = plan.choice
         self._instants = instants
         self._checks = checks
         self._history = History(checks.remembers, plan)
-        self._max_work = choice.max_work
-        self._kind_bits = plan.matching.kind_bits
-        self._lasts = plan.source.begin is not None
-        # Instants of events that last begin with an event that need not be in the match.
-        self._pads = self._lasts and instants is not None
-        # Without instants in the tables, each event of an instant fires by itself.
-        chooses = choice.limit is not None or bool(checks.selector)
-        self._together = Together(
-            self._lasts and instants is None and chooses, np.zeros(0, np.int64), False
-        )
-        self._first_of_instant = np.zeros(0, np.int64)  # by remembered event
+        self._max_work = plan.choice.max_work
         leasts = [least for least, _, _ in checks.varieties]
         self._search = new_search(checks.states, checks.fails_by, len(checks.limits), leasts)
-        if checks.greatest and choice.per_start is not None and choice.per_start.end == "FIRST":
-            self._search = that_notes_starts(self._search)
-        consumes = plan.matching.consume_by != "NONE"
-        chooses |= consumes or checks.distinct or checks.greatest
-        self._collects, self._consumes = chooses and not checks.in_order, consumes
-        self._collected = new_output(matches=1, room=1, limit=None)
-        if self._collects:
-            self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
-        columns = [kind.columns for kind in plan.matching.kinds]
-        looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
-        supports = np.array(checks.supports, np.bool_)
-        self._wanted = Wanted(
-            np.array([2**62 if choice.limit is None else choice.limit], np.int64),
-            supports,
-            supports if self._pads else np.ones_like(supports),
-            np.array([looks[look] if look else -1 for look in columns], np.int64),
-        )
+        self._consumes = plan.matching.consume_by != "NONE"
+        self._lasts = plan.source.begin is not None
+        self._first_of_instant = np.zeros(0, np.int64)  # by remembered event
 
     @property
     def nbytes(self) -> int:
-        arrays = (*self._collected, *self._search)
-        return self._history.nbytes + sum(array.nbytes for array in arrays)
+        own = sum(array.nbytes for array in self._search)
+        return super().nbytes + self._history.nbytes + own
 
     @property
     def history(self) -> History:
@@ -125,19 +103,93 @@ class CheckedWalk(WalkOfRun):
             found = first + np.searchsorted(numbers, numbers)
         self._first_of_instant = np.concatenate([self._first_of_instant, found])
 
-    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
-        self._together = self._together._replace(instants=prepared.batch.instants)
-        return prepared
-
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         self._history.drop(self._history.reached(oldest()))
         gone = len(self._first_of_instant) - (self._history.next - self._history.first)
         self._first_of_instant = self._first_of_instant[max(0, gone) :]
 
-    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+    def given(self, memory: Memory) -> Given:
+        """What kernels are given for an arena."""
         self._search = fitted(self._search, len(memory.path), len(memory.nodes))
-        history, checks = self._history, self._checks
-        given = Given(history.past, history.first, self._max_work, self._consumes, self._search)
+        history = self._history
+        return Given(history.past, history.first, self._max_work, self._consumes, self._search)
+
+
+class WithGraphs(WithPast):
+    """A walk that makes graphs of matches with conditions (`engine.graph.checked_graph`)."""
+
+    def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
+        super().__init__(checks, plan, instants)
+        assert checks.carries is not None, "routes and strategies ask for that"
+        self._product = new_product(checks.carries)
+        self.starts = np.tile([False, True], max(1, len(plan.matching.kinds)))
+        """bool: for each mark of a node of a graph, whether matches begin with it."""
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + sum(array.nbytes for array in self._product)
+
+    def with_patience(self, memory: Memory, kernel: Callable[[Given, Product], int]) -> int:
+        """The status of a kernel, which Python runs for a few steps before it is compiled."""
+        given, product = self.given(memory), self._product
+        status = int(
+            kernel(given._replace(most_work=min(self._max_work, STEPS_IN_PYTHON)), product)
+        )
+        if status == TOO_MUCH_WORK and self._max_work > STEPS_IN_PYTHON:
+            with compiling():
+                status = int(kernel(given, product))
+        if status == TOO_MUCH_WORK:
+            memory.counters[LISTED] += 1  # the event at which the run ends
+        return status
+
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        if status != PRODUCT_FULL:
+            return super().with_room(status, memory)
+        self._product = larger(self._product)
+        return memory
+
+
+class CheckedWalk(WithPast):
+    """Lists the matches that conditions admit."""
+
+    def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
+        super().__init__(checks, plan, instants)
+        choice = plan.choice
+        self._kind_bits = plan.matching.kind_bits
+        # Instants of events that last begin with an event that need not be in the match.
+        self._pads = self._lasts and instants is not None
+        # Without instants in the tables, each event of an instant fires by itself.
+        chooses = choice.limit is not None or bool(checks.selector)
+        self._together = Together(
+            self._lasts and instants is None and chooses, np.zeros(0, np.int64), False
+        )
+        if checks.greatest and choice.per_start is not None and choice.per_start.end == "FIRST":
+            self._search = that_notes_starts(self._search)
+        chooses |= self._consumes or checks.distinct or checks.greatest
+        self._collects = chooses and not checks.in_order
+        self._collected = new_output(matches=1, room=1, limit=None)
+        if self._collects:
+            self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
+        columns = [kind.columns for kind in plan.matching.kinds]
+        looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
+        supports = np.array(checks.supports, np.bool_)
+        self._wanted = Wanted(
+            np.array([2**62 if choice.limit is None else choice.limit], np.int64),
+            supports,
+            supports if self._pads else np.ones_like(supports),
+            np.array([looks[look] if look else -1 for look in columns], np.int64),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + sum(array.nbytes for array in self._collected)
+
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        self._together = self._together._replace(instants=prepared.batch.instants)
+        return prepared
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        checks, given = self._checks, self.given(memory)
         if self._collects:
             # What is collected is compared at once: that cannot go on where it was stopped.
             collect = collected_listing(checks)

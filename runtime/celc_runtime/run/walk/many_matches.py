@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import LISTED, RUN_LEFT, STACK_SIZE, Memory
+from celc_runtime.engine.graph.match_count import count_matches
 from celc_runtime.engine.walk.listing import Kinds, Output
-from celc_runtime.engine.walk.match_count import count_matches
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.run.walk.walks import WalkOfRun

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.walk.match_graph import Graphs
+from celc_runtime.engine.graph.match_graph import Graphs
 from celc_runtime.jit.kernels import njit
 
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import CHILD, MERGE, TAG, Memory
+from celc_runtime.engine.graph.match_graph import new_graphs, write_graph
 from celc_runtime.engine.values.wide_numbers import add_wide
 from celc_runtime.engine.walk.listing import Kinds
-from celc_runtime.engine.walk.match_graph import new_graphs, write_graph
 from celc_runtime.jit.kernels import njit
 
 

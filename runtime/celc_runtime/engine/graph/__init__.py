@@ -1,0 +1,1 @@
+"""The matches that end at an event, as a graph: from the arena, with conditions, from a list."""
