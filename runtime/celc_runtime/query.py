@@ -482,10 +482,11 @@ class CompiledQuery:
         only those are matches that no later event could undo. clock: the time of the first order
         column up to which the whole input reaches, or a DataFrame of Spark with all events, whose
         latest time a job finds now; for routes that see some partitions alone, and where `match`
-        need not look for it. match_id: whether the first column is `match_id`, 16 bytes that tell a match from all others and are
-        the same on every route: a hash of its partition, and of the order and the values that the
-        query reads of its events, by label. None leaves a choice as it is. Raises ValueError for a
-        column or a number that cannot serve, and where no column of the output would be left.
+        need not look for it. match_id: whether the first column is `match_id`, 16 bytes that tell a
+        match from all others and are the same on every route: a hash of its partition, and of the
+        order and the values that the query reads of its events, by label. None leaves a choice as
+        it is. Raises ValueError for a column or a number that cannot serve, and where no column of
+        the output would be left, EventError for a DataFrame without events.
         """
         changed = self.program.with_options(
             order_by=order_by,

@@ -434,14 +434,6 @@ RULES = (
         AttributeError,
     ),
     _refused(
-        Route.PANDAS,
-        has.ROW_PATTERN,
-        "row-pattern-order",
-        "a query of MATCH_RECOGNIZE sorts rows itself, and takes them as a table or in batches",
-        "use match_table or match_arrow",
-        AttributeError,
-    ),
-    _refused(
         (*_ALL, Route.JOINS),
         has.ROW_PATTERN,
         "row-pattern-alone",
