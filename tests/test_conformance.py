@@ -58,7 +58,7 @@ _SIZES = {
     "26-absence-after": (60, 65),
     "27-simultaneous": (61, 62),
     "33-per-start": (60, 60),
-    "34-own-aggregates": (19, 19),
+    "34-own-aggregates": (21, 21),
     "35-boolean-conditions": (11, 11),
     "36-nth": (7, 7),
     "37-decimals": (78, 79),
@@ -91,7 +91,7 @@ def _options(case: Case) -> Options:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1823
+    assert sum(cases for _, cases in _SIZES.values()) == 1825
 
 
 @pytest.mark.parametrize("stem", case_stems())
