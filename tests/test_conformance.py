@@ -58,7 +58,7 @@ _SIZES = {
     "26-absence-after": (60, 65),
     "27-simultaneous": (61, 62),
     "33-per-start": (60, 60),
-    "34-own-aggregates": (19, 19),
+    "34-own-aggregates": (21, 21),
     "35-boolean-conditions": (11, 11),
     "36-nth": (7, 7),
     "37-decimals": (78, 79),
@@ -67,7 +67,7 @@ _SIZES = {
     "43-some-every": (50, 57),
     "46-limit-per": (29, 30),
     "48-joined-texts": (15, 15),
-    "49-lasting-ends": (16, 32),
+    "49-lasting-ends": (19, 35),
     "51-states-as-met": (5, 5),
     "52-late-starts": (20, 20),
     "53-instants-per-start": (11, 11),
@@ -92,7 +92,7 @@ def _options(case: Case) -> Options:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1847
+    assert sum(cases for _, cases in _SIZES.values()) == 1852
 
 
 @pytest.mark.parametrize("stem", case_stems())

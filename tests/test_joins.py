@@ -5,7 +5,9 @@ python tests/test_joins.py 0 500     # seeds 0 to 499, and the counts
 
 from __future__ import annotations
 
+import datetime as dt
 import random
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,17 +16,18 @@ from cases_io import Case, load_cases
 from celc_runtime.plan.joins import Joins
 from celc_runtime.query import CompiledQuery
 from engines import Event, answer_of
-from joined import SIGNS, compiled, is_joined, rows_of, signs_events, signs_query
+from joined import SIGNS, compiled, events_table, is_joined, rows_of, signs_events, signs_query
 from reference import WorkLimitError, check_answer, difference, evaluate
 from seeds import compare_seeds
 from strategies import Feature, declaration_for, random_query
+from strategies_absences import branching_absence_query, correlated_absence_query
 from strategies_across import TYPES, wide_stream
 from strategies_keys import real_keys, with_real_keys
 from test_random import TOO_LARGE, Tally
 
 from celc import CelError
 
-_QUERIES_OF_THE_CLASS = 325
+_QUERIES_OF_THE_CLASS = 364
 """How many queries of all files of cases are joins."""
 
 JOINED = frozenset(
@@ -86,9 +89,11 @@ def test_the_cases_of_the_class(part: slice, cases: dict[str, list[Case]]) -> No
         made = compiled(text)
         if made is None:
             continue  # it computes values of single events, in SQL of Spark
+        query, joined = made
         for case in cases[text]:
-            rows = rows_of(*made, case.events)
-            if wrong := difference(answer_of(made[0], rows, case.events), case.expected):
+            decided = query.with_options(at_end=case.at_end)
+            rows = rows_of(decided, joined, case.events)
+            if wrong := difference(answer_of(query, rows, case.events), case.expected):
                 problems.append(f"{case.name}: {wrong}")
     assert not problems, "\n".join(problems)
 
@@ -103,17 +108,72 @@ def test_texts_and_names_stand_in_a_statement_as_they_are(sign: str) -> None:
     assert [row["start_pos"] for row in found] == [0, 2]
 
 
+_DAY = dt.date(2024, 2, 27)
+_NOON = dt.datetime(2024, 2, 28, 12, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("type", "length", "times", "clock"),
+    [
+        ("DATE", "36 HOURS", [_DAY + dt.timedelta(n) for n in (0, 1, 2, 4)], dt.date(2024, 3, 5)),
+        ("TIMESTAMP", "2 DAYS", [_NOON + dt.timedelta(n) for n in (0, 1, 2, 4)], _NOON),
+        ("INT", "9", [0, 2**31 - 20, 2**31 - 10, 2**31 - 1], 2**31 - 8),
+        ("LONG", "9", [-(2**62), 2**62, 2**62 + 9, 2**63 - 20], 2**63 - 1),
+        ("DOUBLE", "1 EVENTS", [-0.5, 0.0, 0.5, 1e300], None),
+    ],
+    ids=["days", "times", "ints", "longs", "reals"],
+)
+@pytest.mark.parametrize("window", ["", "WITHIN {} [ts]"], ids=["for", "within"])
+def test_when_matches_are_decided(
+    type: str, length: str, times: list[Any], clock: Any, window: str
+) -> None:
+    """The rows, names and types of the query's own code, up to the greatest values of a type."""
+    declared = f"{{ ts: {type} }}"
+    measured = length if "EVENTS" in length or "[" in length else f"{length} [ts]"
+    absent = "!B" if window and type != "DOUBLE" else f"!B FOR {measured}"
+    window = window.format(length) if type != "DOUBLE" else ""
+    made = compiled(
+        f"CREATE STREAM S {{ EVENT A {declared}, EVENT B {declared} }}\n"
+        f"SELECT * FROM S WHERE (A AS x ; {absent}) OR (A AS x ; A AS y)\n{window}\n"
+    )
+    assert made is not None
+    query, joined = made
+    events = [{"type": kind, "ts": time} for kind, time in zip("AABA", times, strict=True)]
+    clocks = [] if clock is None else [query.with_options(clock=clock)]
+    for one in (query, query.with_options(at_end="closed"), *clocks):
+        rows = rows_of(one, joined, events)
+        wanted = one.match_table(events_table(one, joined, events)).to_pylist()
+        assert sorted(map(repr, rows)) == sorted(map(repr, wanted))
+        assert rows
+
+
+def _query(rng: random.Random, features: frozenset[Feature], seed: int) -> str:
+    if rng.random() >= 0.7:
+        features -= {Feature.ALL, Feature.LOOK_BACK}
+    text = random_query(rng, features, 2 + seed % 2)
+    ts = rng.choice(("LONG", "LONG", "INT"))
+    plain = declaration_for(features)
+    return plain.replace("ts: LONG", f"ts: {ts}") + text.removeprefix(plain)
+
+
+def _late_query(rng: random.Random, seed: int) -> str:
+    """A query of which most have an absence at the end."""
+    kind = rng.randrange(4)
+    if kind < 2:
+        return _query(rng, JOINED | {Feature.NOT_AFTER}, seed)
+    text = (correlated_absence_query, branching_absence_query)[kind - 2](rng)
+    plain = re.sub("^SELECT .* FROM", "SELECT * FROM", text, flags=re.MULTILINE)
+    return re.sub("^(LIMIT 1|PER PARTITION)$", "", plain, flags=re.MULTILINE)
+
+
 def trials(
     seed: int, tally: Tally
 ) -> Iterator[tuple[str, tuple[CompiledQuery, Joins], list[Event], list[dict[str, Any]]]]:
     """A random query with its joins, some streams and the answers of the reference, if it is one
     of joins; what is drawn is counted."""
     rng = random.Random(seed)
-    features = JOINED if rng.random() < 0.7 else JOINED - {Feature.ALL, Feature.LOOK_BACK}
-    text = random_query(rng, features, 2 + seed % 2)
-    ts = rng.choice(("LONG", "LONG", "INT"))
-    plain = declaration_for(features)
-    text = with_real_keys(plain.replace("ts: LONG", f"ts: {ts}") + text.removeprefix(plain))
+    late = seed % 3 == 2
+    text = with_real_keys(_late_query(rng, seed) if late else _query(rng, JOINED, seed))
     tally.drawn += 1
     try:
         made = compiled(text)
@@ -124,6 +184,8 @@ def trials(
         return
     if made is None:
         return
+    at_end = rng.choice(("open", "open", "closed")) if late else "open"
+    made = made[0].with_options(at_end=at_end), made[1]
     for _ in range(3):
         types = [name for name in TYPES if f" {name}" in text[text.index("SELECT") :]] or TYPES
         longest = 14 if "\nWITHIN" in text else 10
@@ -136,7 +198,7 @@ def trials(
         )
         events = real_keys(text, events)
         try:
-            wanted = evaluate(text, events, order_by="ts", work_limit=100_000)
+            wanted = evaluate(text, events, order_by="ts", work_limit=100_000, at_end=at_end)
         except WorkLimitError:
             continue
         tally.pairs += 1

@@ -227,8 +227,7 @@ def digits_of(call: Call) -> int:
 
 @frozen
 class Choice:
-    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`. Operands that are NULL are ignored. In
-    the declaration of an aggregate no operand is a STRING."""
+    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`. Operands that are NULL are ignored."""
 
     function: Literal["LEAST", "GREATEST", "COALESCE"]
     operands: tuple[Expression, ...]
@@ -239,7 +238,7 @@ class Choice:
 @frozen
 class Conditional:
     """The value of the first branch whose condition is TRUE: CASE, and, of one branch, `IF(p, then,
-    otherwise)`. In the declaration of an aggregate no operand is a STRING."""
+    otherwise)`."""
 
     branches: tuple[tuple[Truth, Expression], ...]
     otherwise: Expression
@@ -262,8 +261,7 @@ class StateVariable:
 class OwnAggregate:
     """An aggregate that the file declares.
 
-    The variables in steps are parameters and STATE, those in `result` only STATE. A parameter of
-    type STRING stands only in conditions of IF, compared with constants and other parameters.
+    The variables in steps are parameters and STATE, those in `result` only STATE.
     """
 
     name: str

@@ -44,7 +44,11 @@ def _joined(branches: tuple[Relations, ...], dialect: Dialect) -> Joins:
     declared = {one.name: one.type.value for type in types for one in type.attributes}
     windows = [*windows_in(query.formula), *([] if query.window is None else [query.window])]
     timed = [window for window in windows if window.unit is not WindowUnit.EVENTS]
-    named = (window.attribute.name for window in timed if window.attribute is not None)
+    named = [window.attribute.name for window in timed if window.attribute is not None]
+    if first.shows_decided_time:
+        # The type of the times when matches are decided is that of the order.
+        named += [one.name for one in query.order_by[:1]]
+    reaches = [one.deadline for one in branches if one.deadline is not None]
     statement = statement_of(branches, dialect)
     if dialect == "spark" and any(VARIABLE in part for part in statement):
         raise NotRelational("Spark puts variables in the place of '${' in a name", query.span)
@@ -60,6 +64,9 @@ def _joined(branches: tuple[Relations, ...], dialect: Dialect) -> Joins:
         unit="" if first.unit is None else first.unit.name,
         attributes=tuple(dict.fromkeys(named)),
         counts=any(one.numbered for one in branches),
+        latest=columns.latest if reaches else "",
+        decided_by_clock=any(not one.of_positions for one in reaches),
+        decided_by_ends=any(one.of_positions for one in reaches),
         reads=tuple((name, type) for name, type in declared.items() if name in reads),
         bands=_types_of(bands),
         untied=_types_of([(one, band) for one, band in bands if not is_tied(one, band)]),

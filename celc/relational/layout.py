@@ -33,7 +33,7 @@ class Without:
 
 @frozen
 class Union:
-    """The rows of several SELECTs, equal ones once."""
+    """The rows of several SELECTs."""
 
     parts: tuple[Select, ...]
 
@@ -41,15 +41,15 @@ class Union:
 @frozen
 class Select:
     """A SELECT. `table` is a table, or a SELECT or several with a name. Spark is told to sort both
-    sides when it joins `merged`."""
+    sides when it joins `merged`. `by`: the columns of GROUP BY."""
 
     columns: tuple[exp.Expr, ...]
     table: exp.Expr | tuple[Select | Union, exp.Expr]
     laterals: tuple[exp.Expr, ...] = ()
     joins: tuple[Joining, ...] = ()
     where: tuple[exp.Expr | Without, ...] = ()
-    distinct: bool = False
     merged: tuple[exp.Expr, ...] = ()
+    by: tuple[exp.Expr, ...] = ()
 
 
 def laid_out(select: Select, dialect: Dialect, margin: str = "") -> str:
@@ -101,7 +101,7 @@ def head_of(select: Select, dialect: Dialect) -> str:
     head = "SELECT"
     if select.merged:
         head += f" /*+ MERGE({', '.join(sql(one, dialect) for one in select.merged)}) */"
-    return f"{head} DISTINCT" if select.distinct else head
+    return head
 
 
 def columns_text(columns: Iterable[exp.Expr], dialect: Dialect) -> str:
@@ -127,7 +127,10 @@ def _lines_behind(select: Select, dialect: Dialect) -> list[str]:
             lines += [f"JOIN {name}", *_all_of("  ON ", "  AND ", join.on, dialect)]
         else:
             lines.append(f"CROSS JOIN {name}")
-    return lines + _all_of("WHERE ", "  AND ", select.where, dialect)
+    lines += _all_of("WHERE ", "  AND ", select.where, dialect)
+    if select.by:
+        lines.append(f"GROUP BY {', '.join(sql(one, dialect) for one in select.by)}")
+    return lines
 
 
 def _from(select: Select, dialect: Dialect) -> list[str]:
@@ -136,7 +139,7 @@ def _from(select: Select, dialect: Dialect) -> list[str]:
         parts = inner.parts if isinstance(inner, Union) else (inner,)
         lines = [f"  {line}" for line in _lines(parts[0], dialect)]
         for part in parts[1:]:
-            lines += ["  UNION", *(f"  {line}" for line in _lines(part, dialect))]
+            lines += ["  UNION ALL", *(f"  {line}" for line in _lines(part, dialect))]
         return ["FROM (", *lines, f") AS {sql(name, dialect)}"]
     return [f"FROM {sql(select.table, dialect)}"]
 

@@ -23,6 +23,18 @@ def struct(scan: str, fields: Sequence[tuple[str, str]]) -> exp.Expr:
     )
 
 
+def least(scans: Sequence[str], name: str) -> exp.Expr:
+    """A column of the first of some events."""
+    values = [column(scan, name) for scan in scans]
+    return values[0] if len(values) == 1 else exp.Least(this=values[0], expressions=values[1:])
+
+
+def greatest(scans: Sequence[str], name: str) -> exp.Expr:
+    """A column of the last of some events."""
+    values = [column(scan, name) for scan in scans]
+    return values[0] if len(values) == 1 else exp.Greatest(this=values[0], expressions=values[1:])
+
+
 def plus(value: exp.Expr, step: int) -> exp.Expr:
     if step == 0:
         return value.copy()

@@ -29,6 +29,7 @@ from celc.relational.relations import (
     Condition,
     Missing,
     NotRelational,
+    Reach,
     Relations,
     Scan,
     Within,
@@ -38,7 +39,7 @@ from celc.relational.ways import Ways
 MOST_EVENTS = 6  # events of a match; each is one more join
 MOST_BRANCHES = 16  # each is one more SELECT
 
-_NAMES_TAKEN = ("events", "order_check")
+_NAMES_TAKEN = ("events", "order_check", "clock", "part_ends")
 
 
 @dataclass
@@ -71,14 +72,11 @@ class _Absent:
     before: tuple[str, ...]
     inclusive: bool
     conditions: list[Condition] = field(default_factory=list)
-    length: core.Window | None = None
+    reach: Reach | None = None
 
     def missing(self) -> Missing:
-        length, conditions = self.length, tuple(self.conditions)
-        reach = None if length is None else math.floor(length.size)
-        counts = length is not None and length.unit is core.WindowUnit.EVENTS
         bounds = self.after, self.before, self.inclusive
-        return Missing(self.scan, *bounds, conditions, reach, counts)
+        return Missing(self.scan, *bounds, tuple(self.conditions), self.reach)
 
 
 def relate(query: Query) -> tuple[Relations, ...]:
@@ -134,6 +132,7 @@ class _Builder:
         self._within: list[Within] = []
         self._conditions: list[Condition] = []
         self._absent: list[_Absent] = []
+        self._deadline: Reach | None = None
         self._numbers: dict[str, int] = {}
         self._taken = taken  # names of scans, of all branches
         self._in_order = True
@@ -158,6 +157,7 @@ class _Builder:
                 part.lasts,
                 part.labels,
                 self._in_order,
+                self._deadline,
             )
         )
 
@@ -199,7 +199,7 @@ class _Builder:
             case core.Absence(left=left, middle=middle, right=right):
                 one, other = self._part(left, names), self._part(right, names)
                 part = self._sequence([one, other], (False,))
-                part.waiting += self._missing(middle, one.lasts, other.firsts, inclusive=False)
+                part.waiting += self._missing(middle, one.lasts, other.firsts)
                 return part
             case core.Unless(left=left, right=right):
                 part = self._part(left, names)
@@ -228,15 +228,14 @@ class _Builder:
             case core.Selector():
                 raise NotRelational("a selector chooses among matches", formula.span)
             case core.AbsenceBefore(operand=operand, absent=absent, length=length):
-                self._check_measured(length)
-                part = self._part(operand, names)
-                known = len(self._absent)
-                part.waiting += self._missing(absent, (), part.firsts, inclusive=False)
-                for missing in self._absent[known:]:
-                    missing.length = length
+                part, reach = self._part(operand, names), self._reach(length)
+                part.waiting += self._missing(absent, (), part.firsts, reach=reach)
                 return part
-            case core.AbsenceAfter():
-                raise NotRelational("an absence stands behind the pattern", formula.span)
+            case core.AbsenceAfter(operand=operand, absent=absent, length=length):
+                part = self._part(operand, names)
+                self._deadline = self._reach(length, from_start=formula.from_start)
+                part.waiting += self._missing(absent, part.lasts, (), reach=self._deadline)
+                return part
             case _:
                 assert_never(formula)
 
@@ -294,27 +293,24 @@ class _Builder:
         after: tuple[str, ...],
         before: tuple[str, ...],
         *,
-        inclusive: bool,
+        inclusive: bool = False,
+        reach: Reach | None = None,
     ) -> list[_Waiting]:
         """Adds the absence of an event, or of one of several; the clauses in it that wait for
         labels around it."""
         outer_ways, waiting = self._ways, []
         self._ways = ways = Ways()
         while True:
-            waiting += self._missing_way(formula, after, before, inclusive=inclusive)
+            scan, conditions, left = self._missing_way(formula)
+            self._absent.append(_Absent(scan, after, before, inclusive, conditions, reach))
+            waiting += left
             if not ways.advance():
                 break
         self._ways = outer_ways
         return waiting
 
-    def _missing_way(
-        self,
-        formula: Formula,
-        after: tuple[str, ...],
-        before: tuple[str, ...],
-        *,
-        inclusive: bool,
-    ) -> list[_Waiting]:
+    def _missing_way(self, formula: Formula) -> tuple[Scan, list[Condition], list[_Waiting]]:
+        """The event that must be absent, the list of its conditions, and the clauses that wait."""
         outer = self._scans, self._conditions, self._absent, self._in_order
         self._scans, self._conditions, self._absent = {}, [], []
         part = self._scope(formula, ())
@@ -324,8 +320,7 @@ class _Builder:
             raise NotRelational("what is absent has several events", formula.span)
         if absent:
             raise NotRelational("an absence stands inside another", formula.span)
-        self._absent.append(_Absent(found[part.scans[0]], after, before, inclusive, conditions))
-        return part.waiting
+        return found[part.scans[0]], conditions, part.waiting
 
     def _fit(self, part: _Part, window: core.Window) -> None:
         """Adds that a part fits a window."""
@@ -337,6 +332,12 @@ class _Builder:
             for last in part.lasts
             if first != last
         ]
+
+    def _reach(self, length: core.Window, *, from_start: bool = False) -> Reach:
+        """The length of an absence at an end."""
+        self._check_measured(length)
+        counts = length.unit is core.WindowUnit.EVENTS
+        return Reach(math.floor(length.size), counts, from_start)
 
     def _check_measured(self, window: core.Window) -> None:
         """Raises NotRelational for a window that is not measured in whole numbers of the order."""

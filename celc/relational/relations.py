@@ -9,7 +9,7 @@ from typing import TypeAlias
 from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
-from celc.core.traversal import windows_in
+from celc.core.traversal import formulas_in, windows_in
 from celc.diagnostics.source import Span
 
 Condition: TypeAlias = tuple[core.Predicate, ...]
@@ -56,18 +56,33 @@ class Within:
 
 
 @frozen
+class Reach:
+    """How far from a match an event can lie that must be absent, as in `Within`: before its first
+    event where the event lies before it, behind its last one where it lies behind; with
+    `from_start` behind its first one."""
+
+    size: int
+    of_positions: bool = False
+    from_start: bool = False
+
+
+@frozen
 class Missing:
     """No event of a scan lies after all of `after` and before all of `before` and satisfies all
     `conditions`. With `inclusive`, the bounds themselves count too. With `reach`, only events count
-    from which to the first of `before` it is at most so far, as in `Within`."""
+    that lie so near. There is one where `after` or `before` is empty."""
 
     scan: Scan
     after: tuple[str, ...]
     before: tuple[str, ...]
     inclusive: bool
     conditions: tuple[Condition, ...]
-    reach: int | None = None
-    of_positions: bool = False
+    reach: Reach | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the absence stands behind the match."""
+        return not self.before
 
 
 @frozen
@@ -84,6 +99,9 @@ class Relations:
     lasts: tuple[str, ...]  # one of these scans has the last event
     labels: dict[str, tuple[str, ...]]  # the scans of each label
     in_order: bool  # each two scans are in a known order, that of `scans`
+    deadline: Reach | None = None
+    """How far behind the match an event must be that shows that nothing can undo it; None: nothing
+    can."""
 
     def follows(self, one: str, other: str) -> bool:
         """Whether the event of a scan always comes after that of another."""
@@ -95,7 +113,20 @@ class Relations:
         """Whether some condition asks for positions."""
         counted = [one.adjacent for one in self.before]
         counted += [one.of_positions for one in self.within]
-        return any(counted) or any(one.of_positions for one in self.missing)
+        reaches = [*(one.reach for one in self.missing), self.deadline]
+        return any(counted) or any(one is not None and one.of_positions for one in reaches)
+
+    @property
+    def late(self) -> tuple[core.AbsenceAfter, ...]:
+        """The absences behind the pattern, of all branches."""
+        parts = formulas_in(self.query.formula)
+        return tuple(one for one in parts if isinstance(one, core.AbsenceAfter))
+
+    @property
+    def shows_decided_time(self) -> bool:
+        """Whether the matches of the query, in all branches, say when they are decided."""
+        units = [one.length.unit for one in self.late]
+        return bool(units) and core.WindowUnit.EVENTS not in units
 
     @property
     def unit(self) -> core.WindowUnit | None:
@@ -131,3 +162,21 @@ class Relations:
             if self.in_order or len(scans) == 1:
                 known.update(scans)
         return known == {scan.name for scan in self.scans}
+
+
+@frozen
+class Columns:
+    """The columns of `events` besides those that the query reads.
+
+    - `place`: the place of an event in the order of its partition, as a comparable value; where
+      events are numbered it is their position
+    - `time`: the first order column; `measure`: a whole number on which windows are measured
+    - `keys`: those of PARTITION BY
+    - `latest`: a column of the tables that decide matches with an absence at their end
+    """
+
+    place: str
+    time: str
+    measure: str
+    keys: tuple[str, ...]
+    latest: str

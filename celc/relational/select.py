@@ -20,13 +20,14 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.plan import DECIDED_TIME
 from sqlglot import exp
 
 from celc.core import formula as core
 from celc.core.formula import OutputExpression, OutputLabel
 from celc.diagnostics.source import visible
 from celc.relational.bands import absent_bands_of, bands_of
+from celc.relational.deadlines import Deadline
 from celc.relational.expressions import (
     Dialect,
     Writer,
@@ -48,29 +49,22 @@ from celc.relational.layout import (
     laid_out,
     sql,
 )
-from celc.relational.pieces import attributes, band_of, exploded, plus, same_part, struct
+from celc.relational.pieces import (
+    attributes,
+    band_of,
+    exploded,
+    greatest,
+    least,
+    plus,
+    same_part,
+    struct,
+)
 from celc.relational.relate import output_value, scans_of
-from celc.relational.relations import Missing, NotRelational, Relations, Scan
+from celc.relational.relations import Columns, Missing, NotRelational, Reach, Relations, Scan
 
-MOST_WINDOWS_BACK = 8
-"""What is absent before a match occurs once for each window in which the match can be. If these are
-more, it has no buckets."""
-
-
-@frozen
-class Columns:
-    """The columns of `events` besides those that the query reads.
-
-    - `place`: the place of an event in the order of its partition, as a comparable value; where
-      events are numbered it is their position
-    - `time`: the first order column; `measure`: a whole number on which windows are measured
-    - `keys`: those of PARTITION BY
-    """
-
-    place: str
-    time: str
-    measure: str
-    keys: tuple[str, ...]
+MOST_WINDOWS_AWAY = 8
+"""What is absent before or behind a match occurs once for each window in which the match can be. If
+these are more, it has no buckets."""
 
 
 def columns_of(relations: Relations) -> Columns:
@@ -83,7 +77,8 @@ def columns_of(relations: Relations) -> Columns:
     )
     place = _unused("place", taken)
     measure = "micros" if relations.unit is core.WindowUnit.MICROSECONDS else "measure"
-    return Columns(place, _unused("event_time", taken), _unused(measure, taken), keys)
+    time, measured = _unused("event_time", taken), _unused(measure, taken)
+    return Columns(place, time, measured, keys, _unused("latest", taken))
 
 
 class Statement(NamedTuple):
@@ -129,6 +124,7 @@ class _Select:
         self._writer = self._writing()
         taken = _attribute_names(relations) | {self._columns.measure, self._columns.time}
         self._bucket = _unused("bucket", taken)
+        self._deadline = Deadline(relations, dialect, self._columns)
         on_spark = dialect == "spark"
         kept = bands_of(relations) if on_spark else ()
         absent = absent_bands_of(relations) if on_spark else ()
@@ -145,13 +141,10 @@ class _Select:
         plain = self._outputs(positions=False)
         if others:
             # Two branches can find one match.
-            parts = tuple(one.identified() for one in (self, *others))
-            shown = [self._found(one.output_name, positions=True) for one in matches.columns]
-            plain = [self._found(one.output_name, positions=False) for one in plain]
-            matches = Select(tuple(shown), (Union(parts), identifier("found")))
+            every = Union(tuple(one.identified() for one in (self, *others)))
+            matches, plain = self._once_each(every)
         elif not self._relations.tells_matches_apart:
-            plain = [self._found(one.output_name, positions=False) for one in plain]
-            matches = self._once_each(matches)
+            matches, plain = self._once_each(self.identified())
         return Statement(
             ",\n".join(scans) + f"\n{head_of(matches, dialect)}",
             columns_text(matches.columns, dialect),
@@ -166,9 +159,9 @@ class _Select:
         return scans + [self._table(one.scan, absent=True) for one in relations.missing]
 
     def identified(self) -> Select:
-        """The SELECT of the matches with positions, and with what distinguishes them besides."""
+        """The SELECT of the matches with positions, and with what distinguishes them."""
         matches = self._matches()
-        return replace(matches, columns=(*matches.columns, *self._identity()))
+        return replace(matches, columns=(*matches.columns, *self._places()))
 
     def _writing(self, alone: str | None = None) -> Writer:
         return Writer(self._dialect, by_stream=self._query.needs_stream_column, alone=alone)
@@ -233,9 +226,12 @@ class _Select:
         """The buckets of an event that lies in several."""
         if self._has_buckets(scan.name) and scan.name != self._root:
             # Where the root event is the first of the match, no event lies before it.
-            least = -1
-            most = 0 if self._relations.firsts == (self._root,) else 1
-            most += self._windows_back(scan.name) or 0
+            least, most = -1, 0 if self._relations.firsts == (self._root,) else 1
+            away = self._windows_away(scan.name) or 0
+            if any(one.is_behind for one in self._relations.missing if one.scan == scan):
+                least -= away
+            else:
+                most += away
             own = self._bucket_of()
             yield exploded([plus(own, step) for step in range(least, most + 1)], self._bucket)
         for band, name in (*self._bands, *self._absent_bands):
@@ -244,21 +240,22 @@ class _Select:
                 steps = [plus(own, step) for step in (-1, 0, 1)]
                 yield exploded(steps, name, distinct=True)
 
-    def _windows_back(self, scan: str) -> int | None:
-        """How many windows before a match what is absent can lie; None: it has no buckets, because
-        they are too many, or the window is measured otherwise."""
-        reaching = [one for one in self._relations.missing if one.scan.name == scan]
-        if not reaching or reaching[0].reach is None:
+    def _windows_away(self, scan: str) -> int | None:
+        """How many windows from a match what is absent at an end can lie; None: it has no buckets,
+        because they are too many, or the window is measured otherwise."""
+        reaching = [one.reach for one in self._relations.missing if one.scan.name == scan]
+        if not reaching or reaching[0] is None:
             return 0
         assert self._size is not None
         assert self._query.window is not None
         counts = self._query.window.unit is core.WindowUnit.EVENTS
-        windows = -(-reaching[0].reach // self._size)
+        # From its start, a match is within the windows of its events anyway.
+        windows = -(-reaching[0].size // self._size) - reaching[0].from_start
         same = reaching[0].of_positions == counts
-        return windows if same and windows <= MOST_WINDOWS_BACK else None
+        return windows if same and windows <= MOST_WINDOWS_AWAY else None
 
     def _has_buckets(self, scan: str) -> bool:
-        return self._size is not None and self._windows_back(scan) is not None
+        return self._size is not None and self._windows_away(scan) is not None
 
     def _bucket_of(self) -> exp.Expr:
         assert self._size is not None
@@ -279,8 +276,10 @@ class _Select:
             ready = tuple(one for names, one in waiting if names <= joined)
             waiting = [(names, one) for names, one in waiting if not names <= joined]
             joins.append(Joining(identifier(scan.name), (*self._together(scan.name), *ready)))
+        joins += self._deadline.joins(self._root)
         # The rest names no event at all.
         rest = [one for _, one in waiting]
+        rest += self._deadline.conditions()
         without = [Without(self._absent(one)) for one in self._relations.missing]
         return Select(
             tuple(self._outputs(positions=True)),
@@ -348,7 +347,7 @@ class _Select:
             between = [self._follows(one, name) for one in missing.after]
             between += [self._follows(name, one) for one in missing.before]
         if missing.reach is not None:
-            between.append(self._reached(missing))
+            between.append(self._reached(missing, missing.reach))
         near = [same_part(one, of) for one, of in self._absent_bands if one.second == name]
         conditions = map(self._writer.condition, missing.conditions)
         return Select(
@@ -357,15 +356,18 @@ class _Select:
             where=(*self._together(name), *near, *between, *conditions),
         )
 
-    def _reached(self, missing: Missing) -> exp.Expr:
-        """Whether an event lies at most so far before the first of a match."""
-        assert missing.reach is not None
-        name = self._columns.place if missing.of_positions else self._columns.measure
-        first, event = self._least(missing.before, name), column(missing.scan.name, name)
-        size = self._length(missing.reach, of_positions=missing.of_positions)
+    def _reached(self, missing: Missing, reach: Reach) -> exp.Expr:
+        """Whether an event lies at most so far before or behind a match."""
+        name = self._columns.place if reach.of_positions else self._columns.measure
+        event: exp.Expr = column(missing.scan.name, name)
+        size = self._length(reach.size, of_positions=reach.of_positions)
+        if missing.is_behind:
+            first, last = self._deadline.counted_from(name), event
+        else:
+            first, last = event, least(missing.before, name)
         if self._has_buckets(missing.scan.name):
-            return exp.LTE(this=exp.Sub(this=first, expression=event), expression=size)
-        return exp.LTE(this=first, expression=exp.Add(this=event, expression=size))
+            return exp.LTE(this=exp.Sub(this=last, expression=first), expression=size)
+        return exp.LTE(this=last, expression=exp.Add(this=first, expression=size))
 
     def _compared(self, operator: type[exp.Binary], scan: str, others: Sequence[str]) -> exp.Expr:
         """Whether this comparison holds between an event and one of some others."""
@@ -383,10 +385,12 @@ class _Select:
             for of_key, key in zip(columns.keys, query.partition_by, strict=True)
         ]
         if positions:
-            found.append(named(self._least(relations.firsts, columns.place), "start_pos"))
-            found.append(named(self._greatest(relations.lasts, columns.place), "end_pos"))
-        found.append(named(self._least(relations.firsts, columns.time), "start_time"))
-        found.append(named(self._greatest(relations.lasts, columns.time), "end_time"))
+            found.append(named(least(relations.firsts, columns.place), "start_pos"))
+            found.append(named(greatest(relations.lasts, columns.place), "end_pos"))
+        found.append(named(least(relations.firsts, columns.time), "start_time"))
+        found.append(named(greatest(relations.lasts, columns.time), "end_time"))
+        if relations.shows_decided_time:
+            found.append(named(self._deadline.decided_time(relations.lasts), DECIDED_TIME))
         for item in query.output:
             if isinstance(item, OutputExpression):
                 found.append(named(self._computed(item), identifier(item.name)))
@@ -395,16 +399,6 @@ class _Select:
             elif item.attributes:
                 found.append(named(self._plain(item), identifier(item.label)))
         return found
-
-    def _least(self, scans: Sequence[str], name: str) -> exp.Expr:
-        values = [column(scan, name) for scan in scans]
-        return values[0] if len(values) == 1 else exp.Least(this=values[0], expressions=values[1:])
-
-    def _greatest(self, scans: Sequence[str], name: str) -> exp.Expr:
-        values = [column(scan, name) for scan in scans]
-        if len(values) == 1:
-            return values[0]
-        return exp.Greatest(this=values[0], expressions=values[1:])
 
     def _label(self, item: OutputLabel) -> exp.Expr:
         """The events of a label as structs, each once and in order."""
@@ -449,28 +443,43 @@ class _Select:
             raise NotRelational("an item of SELECT is an INTERVAL", item.span)
         return self._writer.value(output_value(self._relations, value))
 
-    def _once_each(self, select: Select) -> Select:
-        """The same without matches that were found several times."""
-        columns = (*select.columns, *self._identity())
-        shown = [self._found(one.output_name, positions=True) for one in select.columns]
-        inner = replace(select, columns=columns, distinct=True)
-        return Select(tuple(shown), (inner, identifier("found")))
+    def _once_each(self, found: Select | Union) -> tuple[Select, list[exp.Expr]]:
+        """The SELECT without matches that were found several times, with positions, and its columns
+        without them; `found`: all that were.
 
-    def _found(self, name: str, *, positions: bool) -> exp.Expr:
-        """A column of the matches that are found once each."""
+        Matches are told apart by places and not by values, which Spark would change: in a GROUP BY
+        −0.0 becomes 0.0.
+        """
+        keys = [key.name for key in self._query.partition_by]
+        by = (*keys, "start_pos", "end_pos", *(one.output_name for one in self._places()))
+        shown, plain = (
+            [
+                (
+                    column(None, one.output_name)
+                    if one.output_name in by
+                    else self._any_of(one.output_name, positions=positions)
+                )
+                for one in self._outputs(positions=positions)
+            ]
+            for positions in (True, False)
+        )
+        grouped = tuple(column(None, name) for name in by)
+        return Select(tuple(shown), (found, identifier("found")), by=grouped), plain
+
+    def _any_of(self, name: str, *, positions: bool) -> exp.Expr:
+        """A column of a match that was found once or several times."""
+        if name == DECIDED_TIME and self._relations.shows_decided_time:
+            return named(exp.Min(this=column(None, name)), name)  # it is decided once it is at all
+        value: exp.Expr = exp.AnyValue(this=column(None, name))
         items = {one.label: one for one in self._query.output if isinstance(one, OutputLabel)}
-        read = column(None, name)
-        if positions or name not in items:
-            return read
-        return named(self._stripped(read, items[name]), identifier(name))
+        if not positions and name in items:
+            value = self._stripped(value, items[name])
+        return named(value, identifier(name))
 
-    def _identity(self) -> list[exp.Expr]:
-        """What distinguishes matches besides their columns."""
-        shown = {one.label for one in self._query.output if isinstance(one, OutputLabel)}
+    def _places(self) -> list[exp.Expr]:
+        """The places of the events of each label that is kept, which tell matches apart."""
         found: list[exp.Expr] = []
         for label in self._relations.kept:
-            if label in shown:
-                continue
             scans = self._relations.labels.get(label, ())
             places = exp.Array(expressions=[column(scan, self._columns.place) for scan in scans])
             sorts = len(scans) > 1 and not self._relations.in_order

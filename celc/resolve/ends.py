@@ -30,17 +30,6 @@ def lengths_of_absences(node: syntax.Formula) -> list[syntax.Window]:
     return [part.length for part in absences if part.length is not None]
 
 
-def optional_neighbours(node: syntax.Formula) -> list[syntax.Sequence]:
-    """All sequences with `:` and with an operand that may be missing, in the order of the text."""
-    return [
-        part
-        for part in _parts(node)
-        if isinstance(part, syntax.Sequence)
-        and any(link.contiguous for link in part.links)
-        and (part.first_is_optional or any(link.optional for link in part.links))
-    ]
-
-
 def check_ends(
     node: syntax.Query, event_types: Sequence[str], source: Source, found: Diagnostics
 ) -> None:

@@ -53,6 +53,7 @@ class Builder:
     bounded: bool  # a window, STRICT or a formula without choices keeps the search small
     in_parts: bool  # the query has PARTITION BY
     simultaneous: bool = False  # events of one instant have no order
+    lasts: bool = False  # events last
     window: core.Window | None = None  # the window of the query
     selector: str | None = None  # the innermost of NXT, LAST and MAX around, if any
     in_first: bool = False  # in the operand of a FIRST
@@ -155,7 +156,7 @@ class Builder:
             around = Frame(labels, None, there, frame.repeated, there.left, there.right)
             gaps.append(self._scope(parts[before + 1], around))
         optional = [side.optional for side in sides]
-        return ways_of(Chain(operands, optional, gaps, firsts), node.span)
+        return ways_of(Chain(operands, optional, gaps, firsts), node.span, lasts=self.lasts)
 
     def _first(
         self, scoped: Scoped, node: syntax.First, frame: Frame

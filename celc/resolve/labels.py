@@ -102,9 +102,10 @@ def fold_joints(
 class Annotator:
     """Gives every part of one query's formula its labels."""
 
-    def __init__(self, schema: Schema, found: Diagnostics) -> None:
+    def __init__(self, schema: Schema, found: Diagnostics, *, lasts: bool = False) -> None:
         self.schema = schema
         self.found = found
+        self._lasts = lasts  # whether events last
         self.hidden: dict[str, Hidden] = {}  # the labels that are cut
         self.too_large = False  # whether the formula has too many events, which is reported
 
@@ -332,7 +333,7 @@ class Annotator:
             sum(operand.part.length for operand in taken if not operand.optional),
             1 + absences + 2 * optional + max(part.depth for part in parts),
             parts,
-            size_of_ways(node, [part.size for part in parts]),
+            size_of_ways(node, [part.size for part in parts], lasts=self._lasts),
         )
         return self._sized(scoped) if optional else scoped
 

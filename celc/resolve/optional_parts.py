@@ -5,7 +5,8 @@ Choices in different places of a sequence are independent. So `A ; B? ; C ; D? ;
 with the one before), so only those in a row multiply. In a sequence with an absence all ways are
 written out instead. Conditions in an absence see the labels to its left; where an operand is
 missing they see those of a scope further out. The same holds for a sequence with a FIRST, which
-chooses from what follows all that is before it.
+chooses from what follows all that is before it, and where events last for one with `:`, which asks
+what ends before the end of its right side: `A : (B : C)` has no match, because B ends there.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ class Chosen:
     both_sides: tuple[str, ...]
 
 
-def size_of_ways(node: syntax.Sequence, sizes: Sequence[int]) -> int:
+def size_of_ways(node: syntax.Sequence, sizes: Sequence[int], *, lasts: bool) -> int:
     """The number of events that `ways_of` writes for a sequence, from the sizes of its operands
-    with absences."""
+    with absences; `lasts`: events last."""
     optional = [node.first_is_optional, *(link.optional for link in node.links)]
-    if any(link.negated or isinstance(link.operand, syntax.First) for link in node.links):
+    whole = any(link.negated or isinstance(link.operand, syntax.First) for link in node.links)
+    if whole or (lasts and any(link.contiguous for link in node.links)):
         blocks = [range(len(sizes))]
     else:
         blocks = _blocks(optional)
@@ -59,11 +61,12 @@ def size_of_ways(node: syntax.Sequence, sizes: Sequence[int]) -> int:
     return total
 
 
-def ways_of(chain: Chain, span: Span) -> core.Formula:
-    """The formula of a sequence at a place."""
+def ways_of(chain: Chain, span: Span, *, lasts: bool) -> core.Formula:
+    """The formula of a sequence at a place; `lasts`: events last."""
     if not any(chain.optional):
         return _joined(chain, range(len(chain.operands)), span)
-    if any(not isinstance(gap, bool) for gap in chain.gaps) or any(chain.firsts):
+    whole = any(not isinstance(gap, bool) for gap in chain.gaps) or any(chain.firsts)
+    if whole or (lasts and True in chain.gaps):
         return _either_way(chain, range(len(chain.operands)), span)
     blocks = _blocks(chain.optional)
     parts = [_either_way(chain, block, _covered(chain, block)) for block in blocks]

@@ -18,7 +18,6 @@ from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import queries as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.ends import optional_neighbours
 
 START_TIME = "start_time"
 """The attribute of a row that says when its match starts."""
@@ -214,8 +213,6 @@ def check_lasting(
     late = [name for name, rows in read if rows.off_clock]
     if read and node.for_each is not None:
         found.add(messages.for_each(node.for_each.span))
-    for one in optional_neighbours(node.formula):
-        found.add(messages.contiguous(one.span))
     for part in formulas_in(formula):
         if late and isinstance(part, core.AbsenceAfter):
             found.add(messages.absence_at_end(late[0].text, part.span))

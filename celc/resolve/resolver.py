@@ -156,7 +156,8 @@ def _query(
         order_by = (next(iter(lasting.values())).end.name,)  # all have the same end
     around = clauses_of_query(node, order_by, schema, found)
     check_ends(node, [event_type.name for event_type in schema.event_types], source, found)
-    annotator = Annotator(schema, found)
+    lasts = bool(reads or lasting)
+    annotator = Annotator(schema, found, lasts=lasts)
     scoped = annotator.annotate(node.formula)
     if scoped.depth > MAX_FORMULA_DEPTH:
         found.add(clauses.formula_too_deep(scoped.depth, MAX_FORMULA_DEPTH, node.formula.span))
@@ -167,7 +168,6 @@ def _query(
     strategy, strategy_span = _strategy(node)
     bounded = node.window is not None or strategy == "STRICT" or is_bounded(node.formula)
     parts = bool(node.partition_by)
-    lasts = bool(reads or lasting)
     simultaneous = ties is not None or lasts
     builder = Builder(
         schema,
@@ -178,6 +178,7 @@ def _query(
         bounded or not has_choices(scoped),
         parts,
         simultaneous=simultaneous,
+        lasts=lasts,
         window=around.window,
     )
     frame = Frame(scoped.labels, None, None)

@@ -207,8 +207,8 @@ class _Totals:
         """Labels are looked up in the plain site."""
         raise AssertionError("an item has no condition")
 
-    def computes(self, text: core.Expression) -> bool:
-        return False
+    def pattern(self, asked: core.PatternMatch) -> core.Truth:
+        return asked
 
     def _attribute(self, node: syntax.Attribute, site: Site) -> core.Expression | None:
         assert node.label is not None, "the parser refuses bare attributes"
@@ -420,5 +420,5 @@ class _Names:
     def no_label(self, label: str, span: Span, site: Site) -> None:
         site.found.add(messages.label_in_having(label, self.items, span))
 
-    def computes(self, text: core.Expression) -> bool:
-        return False
+    def pattern(self, asked: core.PatternMatch) -> core.Truth:
+        return asked

@@ -480,11 +480,13 @@ class CompiledQuery:
         rows that can change nothing. at_end: "closed" where no more events come after the input, so
         that all matches with an absence at their end (`A ; !B FOR 1 HOUR`) are decided; "open":
         only those are matches that no later event could undo. clock: the time of the first order
-        column up to which the whole input reaches, where `match` need not look for it. match_id:
-        whether the first column is `match_id`, 16 bytes that tell a match from all others and are
-        the same on every route: a hash of its partition, and of the order and the values that the
-        query reads of its events, by label. None leaves a choice as it is. Raises ValueError for a
-        column or a number that cannot serve, and where no column of the output would be left.
+        column up to which the whole input reaches, or a DataFrame of Spark with all events, whose
+        latest time a job finds now; for routes that see some partitions alone, and where `match`
+        need not look for it. match_id: whether the first column is `match_id`, 16 bytes that tell a
+        match from all others and are the same on every route: a hash of its partition, and of the
+        order and the values that the query reads of its events, by label. None leaves a choice as
+        it is. Raises ValueError for a column or a number that cannot serve, and where no column of
+        the output would be left, EventError for a DataFrame without events.
         """
         changed = self.program.with_options(
             order_by=order_by,
@@ -494,9 +496,16 @@ class CompiledQuery:
             type_column=type_column,
             positions=positions,
             at_end=at_end,
-            clock=clock,
             match_id=match_id,
         )
+        if clock is not None:
+            from celc_runtime.spark.answers.compact import is_spark_frame
+
+            if is_spark_frame(clock):
+                from celc_runtime.chain.on_spark import latest_time
+
+                clock = latest_time(changed, clock)
+            changed = changed.with_options(clock=clock)
         return CompiledQuery(changed)
 
     def __reduce__(self) -> Any:

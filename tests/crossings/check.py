@@ -52,7 +52,7 @@ from .shapes import SHAPES
 FEATURES = (*SHAPES, *CONDITIONS, *CLAUSES)
 _BY_NAME = {one.name: one for one in FEATURES}
 TOGETHER = 3
-REFUSALS = refusals_of_pairs() | {"contiguous-rows"}  # which takes three parts
+REFUSALS = refusals_of_pairs()
 """What a crossing may be refused for. Another code is a mistake of the generator, or of celc."""
 STREAMS = 6
 

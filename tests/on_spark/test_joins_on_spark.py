@@ -17,6 +17,7 @@ from celc_runtime.spark import joins
 from conftest import long_over_connect
 from engines import interpreted, only_query
 from joined import SIGNS, events_table, signs_events, signs_query
+from pyspark.sql import functions
 from reference import check_answer
 from spark_routes import answers, expected_form
 from test_joins import trials
@@ -66,6 +67,7 @@ def _by_statement(query: Any, frame: Any) -> Any:
         source.write_bytes(query.text.encode())
         if query.program.positions:
             options.append("--positions")
+        options += ["--at-end", query.plan.choice.at_end]
         arguments = ["--to", "spark-sql", "--table", view, *options, "-o", str(statement)]
         assert main(["compile", str(source), *arguments]) == 0
         text = statement.read_bytes().decode()
@@ -161,6 +163,34 @@ def test_a_band_of_an_absent_event(spark: Any) -> None:
     assert rows == sorted(map(repr, query.match(events, plan="kernel").collect()))
     assert 0 < len(rows) < all_pairs.match(events, plan="joins").count()
     assert "z.band_of_z = x.band_of_z" in only_query(query).program.joins.found
+
+
+_LATE = (
+    "A AS x ; B AS y ; !(B AS z FILTER z.v > x.v) FOR 11 SECONDS",
+    "A AS x ; B AS y ; !(B AS z FILTER ABS(z.v - x.v) < 0.4) FOR 3 EVENTS",
+    "(A AS x ; B AS y) OR (A AS x ; !B)",
+)
+
+
+@long_over_connect
+def test_absences_behind_a_match(spark: Any) -> None:
+    """The rows, names and types of `match`, by the clock of all events and by another one, and
+    without more events."""
+    events = _events(spark).withColumn("k", functions.expr("minute(ts) % 4"))
+    declared = _PAIR.partition(" SELECT")[0].replace("v: DOUBLE", "v: DOUBLE, k: INT")
+    clock, counts = dt.datetime(2024, 1, 1, 0, 3, tzinfo=dt.UTC), []
+    for late in _LATE:
+        with interpreted():
+            text = f"{declared} SELECT * WHERE {late} PARTITION BY k WITHIN 12 SECONDS [ts]"
+            query = celc.compile(text)
+        for one in (query, query.with_options(at_end="closed"), query.with_options(clock=clock)):
+            kernel, joined = one.match(events, plan="kernel"), one.match(events, plan="joins")
+            assert joined.schema.simpleString() == kernel.schema.simpleString()
+            rows = sorted(map(repr, joined.collect()))
+            assert rows == sorted(map(repr, kernel.collect())), text
+            counts.append(len(rows))
+    assert counts[:3] == [22, 24, 11]
+    assert all(counts)
 
 
 @long_over_connect

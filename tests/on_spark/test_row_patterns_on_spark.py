@@ -90,6 +90,8 @@ def test_types_come_from_a_data_frame(spark: Any) -> None:
     )"""
     query = celc.compile(text, dialect="match_recognize", schema=frame.schema)
     assert [tuple(row) for row in query.match(frame).collect()] == [("a", 3.0)]
+    in_pandas = frame.groupBy("k y").applyInPandas(query.match_pandas, query.OUTPUT_DDL)
+    assert [tuple(row) for row in in_pandas.collect()] == [("a", 3.0)]
 
 
 def test_what_fails_on_spark(spark: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import celc_runtime
 import pyarrow as pa
 import pytest
+from celc_runtime import EventError
 from conftest import long_over_connect
 from engines import as_on_spark, interpreted
 
@@ -182,6 +183,54 @@ def test_a_query_with_keys(queries: Any, spark: Any) -> None:
     wanted = as_on_spark(queries["same"]).match_table(_table())
     assert len(wanted) > 10
     assert _sorted(found.to_pylist()) == _sorted(wanted.to_pylist())
+
+
+_LATE = """CREATE STREAM Farm {
+  EVENT T { station: STRING, value: DOUBLE, ts: TIMESTAMP },
+  EVENT H { station: STRING, value: DOUBLE, ts: TIMESTAMP }
+}
+QUERY unanswered: SELECT hot[value] FROM Farm
+WHERE (T AS hot ; !(H AS dry FILTER dry.value <= 3) FOR 40 MINUTES [ts]) FILTER hot.value > 40
+PARTITION BY station
+"""
+
+
+@pytest.mark.parametrize("sorts", [False, True])
+@long_over_connect
+def test_a_call_tells_the_clock_of_all_partitions(sorts: bool, queries: Any, spark: Any) -> None:
+    """An absence at the end is decided by the latest event, which other tasks can have."""
+    with interpreted():
+        query = celc.compile(_LATE).queries["unanswered"]
+    events = spark.table("events")
+    query.register(spark, sorts=sorts)
+    call = f"unanswered(TABLE(events) {_PARTS}"
+    wanted = sorted(map(repr, query.match(events).collect()))
+    latest = "SELECT MAX(ts) FROM events"
+    found = spark.sql(f"SELECT * FROM {call}, clock => ({latest}))").collect()
+    assert sorted(map(repr, found)) == wanted
+    early = spark.sql(f"SELECT * FROM {call}, clock => ({latest}) - INTERVAL '1' HOUR)").count()
+    assert 0 < early < len(wanted)
+    assert "write clock => (SELECT MAX(ts) FROM …)" in _said(spark, f"{call})")
+    with pytest.raises(Exception, match="clock must be a TIMESTAMP"):
+        spark.sql(f"SELECT * FROM {call}, clock => 'noon')").collect()
+    closed = query.with_options(at_end="closed")
+    closed.register(spark, "closed_ones", sorts=sorts)
+    call = call.replace("unanswered", "closed_ones")
+    assert spark.sql(f"SELECT * FROM {call})").count() == closed.match(events).count()
+    assert "leave out clock" in _said(spark, f"{call}, clock => ({latest}))")
+
+
+@long_over_connect
+def test_a_dataframe_is_a_clock(queries: Any, spark: Any) -> None:
+    with interpreted():
+        query = celc.compile(_LATE).queries["unanswered"]
+    events = spark.table("events")
+    wanted = sorted(map(repr, query.match(events).collect()))
+    told = query.with_options(clock=events, positions=False)
+    frames = events.groupBy("station").applyInPandas(told.match_pandas, told.output_ddl)
+    assert sorted(map(repr, frames.collect())) == wanted
+    with pytest.raises(EventError, match="the DataFrame for its clock has no event"):
+        query.with_options(clock=events.limit(0))
 
 
 def test_nan_is_one_partition(spark: Any) -> None:

@@ -84,6 +84,15 @@ def test_cases_in_batches(case: RowCase, monkeypatch: pytest.MonkeyPatch) -> Non
     assert same(case, rows_of(pa.Table.from_batches(found, query.OUTPUT_SCHEMA)))
 
 
+@pytest.mark.parametrize("case", [c for c in _CASES if c.expected is not None][::9], ids=str)
+def test_cases_in_pandas(case: RowCase) -> None:
+    with interpreted():
+        query = compiled(case.query)
+    frame = table_of(case.schema, case.table).to_pandas(integer_object_nulls=True)
+    found = pa.Table.from_pandas(query.match_pandas(frame), query.OUTPUT_SCHEMA)
+    assert same(case, rows_of(found))
+
+
 @pytest.mark.parametrize(
     "case", [c for c in _CASES if c.expected is not None and "01-" in c.name], ids=str
 )

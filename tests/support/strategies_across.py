@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from strategies_aggregates import own_call, own_text
+from strategies_aggregates import own_call, own_pattern, own_text
 from strategies_own_functions import number_call, truth_call
 from strategies_times import ODD, PLAIN, Times
 
@@ -311,6 +311,8 @@ class AcrossConditions:
                     f"{text} {order} {own_text(rng, y, prior=True)}",
                     f"{text} || {y}.code {order} {y}.name",
                     f"{text} BETWEEN 'p' AND {y}.name",
+                    own_pattern(rng, x),
+                    own_pattern(rng, y),
                 )
             )
         text = rng.choice(

@@ -35,6 +35,7 @@ _ATTRIBUTES = {
 _WIDENING = ("INT", "LONG", "FLOAT", "DOUBLE")
 _STATES = ("DOUBLE", "DOUBLE", "LONG", "INT", "FLOAT", "BOOLEAN", "DATE", "TIMESTAMP", "INTERVAL")
 _STATES = (*_STATES, "STRING", "STRING")
+_PATTERNS = ("LIKE 'p%'", "LIKE '%'", "LIKE '_'", "RLIKE '^[pq]$'", "RLIKE 'é|z'")
 _LITERALS = {
     "INT": ("0", "1", "-1", "2147483647", "2"),
     "LONG": ("0", "3", "-9223372036854775808", "5000000000"),
@@ -46,6 +47,12 @@ _LITERALS = {
     "INTERVAL": ("1 DAY", "2 HOURS 30 SECONDS"),
     "STRING": ("'p'", "'pq'", "''", "'é'", "'z'"),
 }
+
+
+def own_pattern(rng: random.Random, label: str) -> str:
+    """A pattern that a text of an aggregate of the file is asked for."""
+    no = rng.choice(("", "NOT "))
+    return f"{own_text(rng, label, prior=True)} {no}{rng.choice(_PATTERNS)}"
 
 
 def own_call(rng: random.Random, label: str, *, prior: bool) -> str:
@@ -160,6 +167,9 @@ class _Declaration:
             return rng.choice((f"{first} AND {second}", f"({first} OR {second})", f"NOT ({first})"))
         texts = [name for name, kind in self.parameters if kind == "STRING"]
         texts = [name for name in texts if (name, "STRING") in self.names]
+        if any(kind == "STRING" for _, kind in self.names) and rng.random() < 0.2:
+            text, pattern = self.expression("STRING", depth), rng.choice(_PATTERNS)
+            return f"{text} {rng.choice(('', 'NOT '))}{pattern}"
         if texts and rng.random() < 0.6:
             t, s = rng.choice(texts), rng.choice(texts)
             return rng.choice(

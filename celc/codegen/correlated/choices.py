@@ -85,6 +85,8 @@ class ChoiceCode(ConditionCode):
             return self._quantified(predicate)
         if type_tested(predicate) is not None:
             truth = self._type_tested(predicate)
+        elif isinstance(predicate, core.Membership) and predicate.negated and predicate.has_null:
+            truth = "False"  # unlike without the predicate, where nothing lies before
         elif operands_of(predicate)[0].type is core.DataType.STRING:
             truth = self._texts_compared(predicate)
         elif isinstance(predicate, core.NullTest):

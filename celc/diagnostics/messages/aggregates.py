@@ -80,18 +80,6 @@ def value_type(what: str, found: str, wanted: str, text: str, span: Span) -> Dia
     )
 
 
-def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
-    """`IF(last LIKE 'a%', 1, 0)` of a text in STATE, and `newest(x.name) LIKE 'a%'`."""
-    return error(
-        "pattern-of-computed",
-        span,
-        f"{operator} looks at a text of one event, and an aggregate computes this one",
-        f"ask a parameter, and keep the answer: STATE found: BOOLEAN = FALSE STEP found = "
-        f"IF(name {operator} '…', TRUE, found)",
-        "a computed text can be compared with others: =, <, IN",
-    )
-
-
 def type_in_aggregate(type: str, span: Span) -> Diagnostic:
     """`AGGREGATE f(tags: ARRAY<INT>)`."""
     message = f"aggregates do not compute with values of the type {type}"

@@ -98,13 +98,13 @@ def pattern_of_label(operator: str, text: str, span: Span) -> Diagnostic:
 
 
 def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
-    """`MIN(x.name) LIKE rule.pattern` and `'abc' LIKE rule.pattern`."""
+    """`x.a || y.b LIKE rule.pattern` and `'abc' LIKE rule.pattern`."""
     return error(
         "computed-pattern",
         span,
-        f"only an attribute of an event can be compared with a pattern of a parameter set by "
-        f"{operator} yet",
-        "write x.a, PREV(x.a), FIRST(x.a) or LAST(x.a) before it",
+        f"{operator} with a pattern of a parameter set is asked of the texts of events, and this "
+        "text is of none",
+        "write x.a, or PREV, FIRST, LAST or NTH of it, before it",
     )
 
 

@@ -161,13 +161,6 @@ def order_of_texts(name: str, type: str, usable: Collection[str], span: Span) ->
     )
 
 
-def contiguous(span: Span) -> Diagnostic:
-    """`rises : quiet? : falls`."""
-    message = "where events last, a part that may be missing has no ':' beside it"
-    hint = "write the ways out: (a : b : c) OR (a : c)"
-    return error("contiguous-rows", span, message, hint)
-
-
 def absence_at_end(name: str, span: Span) -> Diagnostic:
     """`rises ; !falls FOR 5 MINUTES`, where a rise is known after three more EVENTS."""
     message = (

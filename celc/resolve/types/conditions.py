@@ -9,12 +9,13 @@ from dataclasses import replace
 from typing import Literal, assert_never
 
 from celc.core import formula as core
+from celc.core.answers import is_like
 from celc.core.like import looks_like_regex, regex_to_like
 from celc.core.terms import labels_chosen_from, labels_looked_back_at, labels_named
 from celc.core.traversal import nodes_of, predicates_of
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
-from celc.diagnostics.messages import aggregates, functions, names, parameters, types, warnings
+from celc.diagnostics.messages import functions, names, parameters, types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.durations import spelled
@@ -328,24 +329,17 @@ def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> core.Truth
         return None
     if not sound:
         return None
-    if _is_computed_text(operand, site):
-        site.found.add(aggregates.pattern_of_computed(node.operator, operand.span))
-        return None
     if isinstance(operand, core.Call) and site.use == "filter":
         site.found.add(functions.between_events(node.operator, operand.span))
         return None
     if node.operator == "LIKE" and looks_like_regex(node.pattern.value):
         site.found.add(warnings.like_regex(_meant_by(node, site), node.span))
-    return core.PatternMatch(node.operator, operand, node.pattern.value, negated, node.span)
-
-
-def _is_computed_text(operand: core.Expression, site: Site) -> bool:
-    """Whether an aggregate that the file declares computes a text, in its declaration or as a
-    whole, where kernels ask for it."""
+    asked = core.PatternMatch(node.operator, operand, node.pattern.value, negated, node.span)
     if site.declared is not None:
-        return site.declared.computes(operand)
-    is_own = isinstance(operand, core.Aggregate) and operand.function == "OWN"
-    return is_own and site.use == "filter"
+        return site.declared.pattern(asked)
+    if site.use == "filter" and isinstance(operand, core.Aggregate) and operand.function == "OWN":
+        return is_like(operand, asked)
+    return asked
 
 
 def _pattern_of_set(

@@ -11,6 +11,7 @@ from typing import Literal
 
 from celc.core import fold
 from celc.core import formula as core
+from celc.core.answers import Answers
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import aggregates as messages
 from celc.diagnostics.messages import types
@@ -52,7 +53,9 @@ def declare_aggregates(
     called = frozenset(node.name.text for node in nodes)
     for node in nodes:
         name, span = node.name.text, node.name.span
-        own = _Declaration(node, called, found).resolved()
+        given = frozenset(one.name.text for one in node.parameters)
+        answers = Answers(given, given | {one.declared.name.text for one in node.state})
+        own = _Declaration(node, called, found, answers).resolved()
         if name in declared or name.upper() in (*FUNCTIONS, *IN_AGGREGATES, *TOTALS):
             found.add(messages.taken_name(name, span, places.get(name)))
         elif name not in declared:
@@ -70,7 +73,7 @@ class Declared:
     hidden: frozenset[str]  # names that have a meaning only in other parts
     aggregate: str  # the name of the aggregate
     aggregates: frozenset[str]  # those of the file
-    parameters: frozenset[str]  # the names of `variables` that are parameters
+    answers: Answers  # those of LIKE and RLIKE
 
     def value(
         self,
@@ -102,9 +105,8 @@ class Declared:
     def no_label(self, label: str, span: Span, site: Site) -> None:
         site.found.add(messages.label_in_aggregate(label, self.variables, span))
 
-    def computes(self, text: core.Expression) -> bool:
-        is_given = isinstance(text, core.Variable) and text.name in self.parameters
-        return not (is_given or isinstance(text, core.Constant))
+    def pattern(self, asked: core.PatternMatch) -> core.Truth:
+        return self.answers.truth(asked)
 
     def _variable(self, name: syntax.Name, site: Site) -> core.Expression | None:
         if name.text in self.variables:
@@ -201,6 +203,7 @@ class _Declaration:
     node: syntax.AggregateDeclaration
     called: frozenset[str]
     found: Diagnostics
+    answers: Answers
 
     def resolved(self) -> core.OwnAggregate | None:
         """The aggregate; None where something in it is wrong, which is reported."""
@@ -236,7 +239,7 @@ class _Declaration:
             for name, data_type in parameters.items()
             if data_type is not None
         )
-        return core.OwnAggregate(node.name.text, given, tuple(variables), result)
+        return core.OwnAggregate(node.name.text, given, self.answers.state(variables), result)
 
     def _declare(
         self,
@@ -303,8 +306,8 @@ class _Declaration:
     ) -> core.Expression | None:
         """An expression in the type that is wanted of it."""
         own_name = self.node.name.text
-        given = frozenset(one.name.text for one in self.node.parameters)
-        declared = Declared(part, known, hidden - known.keys(), own_name, self.called, given)
+        unseen = hidden - known.keys()
+        declared = Declared(part, known, unseen, own_name, self.called, self.answers)
         site = Site(
             _NO_STREAMS,
             Frame({}, None, None),

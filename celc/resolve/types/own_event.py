@@ -82,8 +82,8 @@ class _Attributes:
     def no_label(self, label: str, span: Span, site: Site) -> None:
         raise AssertionError("names in a value of one event are attributes")
 
-    def computes(self, text: core.Expression) -> bool:
-        return False
+    def pattern(self, asked: core.PatternMatch) -> core.Truth:
+        return asked
 
     def _attribute(self, name: syntax.Name, site: Site) -> core.Expression | None:
         if name.text in self._types:

@@ -32,8 +32,8 @@ class Names(Protocol):
     def no_label(self, label: str, span: Span, site: Site) -> None:
         """Report a label."""
 
-    def computes(self, text: core.Expression) -> bool:
-        """Whether a text is of no single event, so that kernels have no LIKE and RLIKE of it."""
+    def pattern(self, asked: core.PatternMatch) -> core.Truth:
+        """LIKE and RLIKE as kernels can ask it."""
 
 
 class Judge(Protocol):

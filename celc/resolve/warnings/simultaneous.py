@@ -45,8 +45,8 @@ def check_simultaneous(
     if window is not None:
         _check_window(window, order_by, found, lasts=lasts)
     if node.consume is not None and node.consume.policy != "NONE":
-        part, span = f"CONSUME BY {node.consume.policy}", node.consume.span
-        found.add(instants.needs_order(part, span, consumes=True, lasts=lasts))
+        consuming, span = f"CONSUME BY {node.consume.policy}", node.consume.span
+        found.add(instants.needs_order(consuming, span, consumes=True, lasts=lasts))
 
 
 def _check_choices(node: syntax.Query, formula: core.Formula, found: Diagnostics) -> None:

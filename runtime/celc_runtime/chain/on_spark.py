@@ -29,7 +29,7 @@ from celc_runtime.chain.columns import (
 from celc_runtime.chain.rows import told_apart_by
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.chain.tables import check_order
-from celc_runtime.plan.errors import PlanWarning
+from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
@@ -107,6 +107,19 @@ def chain_matches(
     for text in plan.warnings:
         warn(text, PlanWarning)
     return plan.matches
+
+
+def latest_time(program: Program, events: DataFrame) -> int | float:
+    """The greatest time of all events that a query reads, directly or through others, as a plan
+    holds it; a job finds it. Raises EventError where the query has no order, where there is no
+    event, and where the DataFrame does not have the columns."""
+    name = program.plan.name
+    if not program.plan.source.order_by:
+        raise EventError(f"query {name!r} has no order column that a clock could show")
+    found = _latest(program, events, types_of_chain(program))
+    if found is None:
+        raise EventError(f"query {name!r}: the DataFrame for its clock has no event")
+    return found
 
 
 def why_apart(program: Program) -> str:

@@ -37,6 +37,11 @@ class Joins:
     unit: str = ""  # as `Window.unit`, of the windows on the first order column; empty: none
     attributes: tuple[str, ...] = ()  # the attributes that these windows name
     counts: bool = False  # whether the joins need positions even if the output has none
+    decided_by_clock: bool = False
+    """Whether a table `clock` has the time that decides matches with an absence at their end."""
+    decided_by_ends: bool = False
+    """Whether a table `part_ends` has the places that do, for each partition."""
+    latest: str = ""  # the column of these tables
     reads: tuple[tuple[str, str], ...] = ()  # the attributes in the text, with their types
     bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     """For each condition `ABS(x.a - y.b) < c` on floating numbers that joins two events: the types
@@ -99,6 +104,7 @@ def joins_text(
         *_events(plan, joins, table, dialect, numbered=numbered, typed=typed),
         "-- fails where the order of events is not certain",
         *_order_check(plan, table, dialect, typed=typed),
+        *_clocks(plan, joins, dialect),
     ]
     return "\n".join(["WITH", *head, joins.scans, shown, joins.found])
 
@@ -216,6 +222,37 @@ def _order_check(plan: Plan, table: str, dialect: str, *, typed: bool) -> list[s
         "  ) AS places",
         "),",
     ]
+
+
+def _clocks(plan: Plan, joins: Joins, dialect: str) -> list[str]:
+    """The tables that decide matches with an absence at their end."""
+    clock, lines = plan.choice.clock, []
+    over, nothing = plan.choice.at_end != "open", "CAST(NULL AS BIGINT)"
+    all_decided = "no more events come, so that each match is decided"
+    if joins.decided_by_clock:
+        said = "the latest event; matches with an earlier deadline are decided"
+        latest, table = f"MAX({joins.measure})", ["  FROM events"]
+        if over:
+            said, latest, table = all_decided, nothing, []
+        elif clock is not None:
+            said = "the clock as it was given; matches with an earlier deadline are decided"
+            latest, table = f"CAST({_measured(plan, clock)} AS BIGINT)", []
+        lines += [f"-- {said}", "clock AS (", f"  SELECT {latest} AS {joins.latest}", *table, "),"]
+    if joins.decided_by_ends:
+        said = all_decided if over else "the last event of each partition, which decides matches"
+        keys = [_column(name, dialect) for name in joins.keys]
+        columns = [*keys, f"{nothing if over else f'MAX({joins.place})'} AS {joins.latest}"]
+        lines += [f"-- {said}", "part_ends AS (", f"  SELECT {', '.join(columns)}"]
+        lines += ["  FROM events"] if keys or not over else []
+        lines += [f"  GROUP BY {', '.join(keys)}"] if keys else []
+        lines.append("),")
+    return lines
+
+
+def _measured(plan: Plan, clock: float) -> int:
+    """A clock as `measure` has it."""
+    first = plan.source.type_of(plan.source.order_by[0])
+    return int(clock) * _DAY if first == "DATE" else int(clock)
 
 
 def _where(plan: Plan, dialect: str, *, typed: bool, with_null: bool = False) -> list[str]:

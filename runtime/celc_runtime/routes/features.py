@@ -87,6 +87,10 @@ def _asks_others(program: Program) -> bool:
     return asks or any(map(_asks_others, program.levels))
 
 
+def _is_clocked(program: Program) -> bool:
+    return program.plan.asks_for_clock or any(map(_is_clocked, program.levels))
+
+
 ROW_PATTERN = Feature("MATCH_RECOGNIZE", lambda p: False)
 """A query of MATCH_RECOGNIZE has no other feature."""
 
@@ -148,6 +152,9 @@ OFF_CLOCK = Feature(
 CLOCK_OF_ALL = Feature(
     "PARTITION BY and an absence at the end that no clock decides, of it or a query that it reads",
     _asks_others,
+)
+CLOCKED = Feature(
+    "an absence at the end that a clock decides, of it or a query that it reads", _is_clocked
 )
 CLOSED = Feature("at_end='closed'", lambda p: p.plan.choice.at_end != "open")
 UNCERTAIN = Feature("uncertain time", lambda p: p.plan.source.uncertain is not None)

@@ -71,9 +71,6 @@ class Rule:
 
 _STREAMS = (Route.STREAM, Route.UNBOUNDED)
 _ALL = (Route.ALL_TABLE, Route.ALL)
-_IN_TASKS = (Route.PANDAS, Route.SQL)
-"""Routes that run some partitions and do not see the others."""
-
 _ON_SPARK = (Route.SPARK, Route.ALL, Route.SQL, *_STREAMS)
 
 _GRAPHS = "use match_table or match_arrow"
@@ -247,13 +244,13 @@ RULES = (
         "compile it with --order-by, or use with_options(order_by=…)",
     ),
     _refused(
-        _IN_TASKS,
+        Route.PANDAS,
         has.CLOCK_OF_ALL,
         "unknown-clock",
         "whether a match with an absence at its end is decided depends on the greatest {order!r} "
         "of all partitions, which this way does not see",
-        "give it with with_options(clock=…), say that the input is over with "
-        "with_options(at_end='closed'), or use match, which finds it",
+        "give it with with_options(clock=…), a time or the DataFrame of all events, say that the "
+        "input is over with with_options(at_end='closed'), or use match, which finds it",
     ),
     _refused(Route.JOINS, has.NO_JOINS, "no-joins", "{joins}", "leave out plan='joins'", NotJoined),
     # Streams.
@@ -471,14 +468,6 @@ RULES = (
         has.ROW_PATTERN,
         "row-pattern-whole",
         "a query of MATCH_RECOGNIZE reads whole partitions, and gives the measures of its matches",
-        "use match_table or match_arrow",
-        AttributeError,
-    ),
-    _refused(
-        Route.PANDAS,
-        has.ROW_PATTERN,
-        "row-pattern-order",
-        "a query of MATCH_RECOGNIZE sorts rows itself, and takes them as a table or in batches",
         "use match_table or match_arrow",
         AttributeError,
     ),

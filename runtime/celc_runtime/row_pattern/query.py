@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from celc_runtime.arrow.tables.event_tables import batches_of, table_of
+from celc_runtime.arrow.tables.pandas_frames import frame_of
 from celc_runtime.jit.shipping import pickled
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.routes.rules import Route
@@ -25,6 +26,7 @@ from celc_runtime.spark.in_numbers import ALL, RowNumbers, in_numbers
 from celc_runtime.spark.input.probe import told_rows
 
 if TYPE_CHECKING:
+    import pandas
     from pyspark.sql import DataFrame, SparkSession
 
 _MOST_WORK = 2**62
@@ -120,6 +122,13 @@ class RowPatternQuery:
         return RowRoute(self, "match_arrow", _match_arrow)
 
     @property
+    def match_pandas(self) -> RowRoute:
+        """The result for a pandas frame of one partition or of several, as a frame, for
+        `df.groupBy(key).applyInPandas(query.match_pandas, query.output_ddl)`; rows come in any
+        order. NaN counts as NULL, and times have no zone, as in `match_pandas` of CEL."""
+        return RowRoute(self, "match_pandas", _match_pandas)
+
+    @property
     def match_derived(self) -> RowRoute:
         """The same for rows that have the columns which are made of others, as Spark makes them."""
         return RowRoute(self, "match_derived", _match_derived)
@@ -158,9 +167,7 @@ class RowPatternQuery:
 class RowRoute:
     """A way to run a query that Spark can send to its workers; see `ShippedFunction`."""
 
-    def __init__(
-        self, query: RowPatternQuery, name: str, function: Callable[..., Iterator[pa.RecordBatch]]
-    ) -> None:
+    def __init__(self, query: RowPatternQuery, name: str, function: Callable[..., Any]) -> None:
         self._query = query
         self._name = name
         self._function = function
@@ -177,6 +184,10 @@ def _match_arrow(query: RowPatternQuery, rows: Iterable[Any]) -> Iterator[pa.Rec
     return read_all(RowRun(query.program, in_parts=True), batches)
 
 
+def _match_pandas(query: RowPatternQuery, frame: pandas.DataFrame) -> pandas.DataFrame:
+    return frame_of(query.match_table(frame))
+
+
 def _match_derived(query: RowPatternQuery, rows: Iterable[Any]) -> Iterator[pa.RecordBatch]:
     return read_all(RowRun(query.program, in_parts=True, derived=True), rows)
 
@@ -187,7 +198,15 @@ def row_pattern_names(
     """`__getattr__` and `__dir__` of a generated module: what its query has."""
     (query,) = queries.values()
     offered = [
-        *("match_table", "match_arrow", "match", "match_stream", "explain_plan", "register"),
+        *(
+            "match_table",
+            "match_arrow",
+            "match_pandas",
+            "match",
+            "match_stream",
+            "explain_plan",
+            "register",
+        ),
         *("with_options", "QUERY_NAME", "ORDER_BY", "INPUT_SCHEMA", "OUTPUT_SCHEMA", "OUTPUT_DDL"),
     ]
 

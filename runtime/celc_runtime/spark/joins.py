@@ -18,6 +18,8 @@ from celc_runtime.plan.strategy import Keyed
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check, why_not
+from celc_runtime.spark.answers.undecided import leaves_undecided
+from celc_runtime.spark.facts import with_clock
 from celc_runtime.spark.input.columns import (
     Counting,
     column_named,
@@ -47,6 +49,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _TABLE = "celc_events"
+
+_UNDECIDED = (
+    "undecided: matches whose absence at the end is not certain yet are left out; "
+    "with_options(at_end='closed') decides them all"
+)
 
 _FEW_COMPARED = 50_000_000
 _FEW_FOR_EACH = 500
@@ -137,7 +144,11 @@ def joined(
     """
     plan, joins = program.plan, program.joins
     check(program, Route.JOINS)
-    narrow = needed_columns(plan, events)
+    narrow, clock = needed_columns(plan, events), ""
+    if plan.asks_for_clock:
+        # Of all events, also of those that the statement need not read.
+        program, clock = with_clock(program, narrow)
+        plan = program.plan
     unfiltered = why_not_filtered(plan)
     rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
     typed = plan.source.type_name in rows.columns
@@ -158,6 +169,8 @@ def joined(
             if unfiltered
             else "rows: those that can change nothing are filtered before they are moved"
         ),
+        *([clock] if clock else []),
+        *([_UNDECIDED] if leaves_undecided(plan) else []),
         positions_line(plan),
         (
             "numbers: Spark sorts and numbers the rows of each partition"

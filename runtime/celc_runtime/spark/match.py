@@ -51,6 +51,8 @@ class SparkPlan:
     rows: Callable[[], RowNumbers]
     """How many rows it reads, which costs a look at Spark's statistics."""
     warning: str = ""
+    counts_undecided: bool = False
+    """Whether the matches that are left undecided are observed."""
 
 
 def spark_matches(
@@ -125,7 +127,8 @@ def spark_plan(
     lines = [step.line for step in (*facts.reading, *steps) if step.line]
     text = "\n".join([f"query {facts.plan.name!r}", *lines, f"joins: none, because {kernel}"])
     numbers = partial(chosen.numbers, facts)
-    return SparkPlan(applied(steps, facts.rows), text, numbers, chosen.warning)
+    matches = applied(steps, facts.rows)
+    return SparkPlan(matches, text, numbers, chosen.warning, counts_undecided=counts)
 
 
 def check_events(program: Program, events: DataFrame, route: Route) -> None:

@@ -72,7 +72,8 @@ def watched(
     warn_of(plan)
     matches = plan.matches.observe(found, rows)
     numbers = in_numbers(plan.rows(), plan.matches, jobs)
-    watch = _Watch(program.name, numbers, read, found, Line(stream), undecided)
+    left = undecided if plan.counts_undecided else None
+    watch = _Watch(program.name, numbers, read, found, Line(stream), left)
     if type(events).__module__.startswith("pyspark.sql.connect"):
         _of_session(events.sparkSession).append(watch)
     else:

@@ -1,6 +1,9 @@
 """A query as a table function of Spark SQL.
 
     SELECT * FROM fires(TABLE(events) PARTITION BY (station) ORDER BY (ts))
+    SELECT * FROM fires(
+      TABLE(events) PARTITION BY (station) ORDER BY (ts), clock => (SELECT MAX(ts) FROM events)
+    )
 
 An `arrow_udtf`: Spark sorts, hands over batches that never hold two partitions, and makes one
 instance of a class for each partition. All instances of a task share one run, for two reasons. A
@@ -31,6 +34,7 @@ from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, ShippedFunction
+from celc_runtime.routes.features import CLOCK_OF_ALL, CLOCKED
 from celc_runtime.rules.any_query import new_run
 from celc_runtime.run.feeding import Reads
 from celc_runtime.run.source.run_options import RunOptions
@@ -108,7 +112,10 @@ def _handler(stream: TaskStream) -> type:
         def __init__(self) -> None:
             stream.begin()
 
-        def eval(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        def eval(
+            self, events: pa.RecordBatch, clock: pa.Array | None = None
+        ) -> Iterator[pa.RecordBatch]:
+            stream.tell(clock)
             return stream.read(events)
 
         def cleanup(self) -> None:
@@ -135,6 +142,7 @@ class TaskStream:
         self._program = program
         self.reading = self._reading_of(program)
         self._run: Reads[pa.RecordBatch] | None = None
+        self._is_told = False
         self._begins = False
         self._last: tuple[object, ...] | None = None
 
@@ -163,6 +171,32 @@ class TaskStream:
     def begin(self) -> None:
         """A partition of the table begins."""
         self._begins = True
+
+    def tell(self, clock: pa.Array | None) -> None:
+        """The clock of a call, in each of its rows; None: the call has none.
+
+        Raises EventError where the query needs one and where it can have none, ValueError for a
+        value that is no time of the order column.
+        """
+        if self._is_told:
+            return
+        self._is_told = True
+        program, order = self._program, self._program.plan.source.order_by[0]
+        if clock is None and CLOCK_OF_ALL.is_in(program):
+            raise EventError(
+                f"query {program.name!r}: whether a match with an absence at its end is decided "
+                f"depends on the greatest {order!r} of all partitions, which a task does not see: "
+                f"write clock => (SELECT MAX({order}) FROM …) behind the table, or say that the "
+                "input is over with with_options(at_end='closed')"
+            )
+        if clock is None:
+            return
+        if not CLOCKED.is_in(program):
+            raise EventError(
+                f"query {program.name!r} has no absence at its end that a clock decides, or its "
+                "input is over: leave out clock"
+            )
+        self._program = program.with_options(clock=clock[0].as_py())
 
     def read(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches that end in a batch. Raises EventError where the order leaves two events

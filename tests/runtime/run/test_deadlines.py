@@ -145,9 +145,6 @@ def test_a_route_that_sees_some_partitions_only_wants_the_clock() -> None:
     frame = _ROWS.to_pandas()
     with pytest.raises(EventError, match=r"by match_pandas: .* does not see.*clock="):
         _query().match_pandas(frame)
-    session: Any = None  # which nothing asks
-    with pytest.raises(EventError, match=r"by register: .* does not see"):
-        _query().register(session)
     # Without partitions, or where the clock is known, nothing is missing.
     assert len(_query().with_options(clock=_time(16)).match_pandas(frame)) == 2
     assert len(_query(_TEXT.removesuffix(" PARTITION BY id")).match_pandas(frame)) == 2
