@@ -42,6 +42,7 @@ from celc_runtime.stream.processor import bucket_processor
 from celc_runtime.stream.rules import hash_of_rows, in_one_order, stream_program
 from celc_runtime.stream.session import TASKS, TASKS_OF_SPARK, prepare
 from celc_runtime.stream.tasks import (
+    COUNTS,
     STEP_DDL,
     packing_route,
     side_schema,
@@ -283,10 +284,9 @@ def _steps(
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
     processor = bucket_processor(partial(task_route(program), sent), api)
     steps = run(processor, STEP_DDL, "append", "EventTime")
-    counts = [name.split()[0] for name in STEP_DDL.split(", ") if name.endswith("BIGINT")]
     steps = steps.observe(
         METRICS + program.name,
-        *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
+        *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in COUNTS),
     )
     matches = steps.mapInArrow(partial(unpacking_route(program), sent, table), _ddl(plan, options))
     return remember_plan(matches, program, sent, table)

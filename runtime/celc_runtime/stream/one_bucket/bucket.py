@@ -123,7 +123,7 @@ class BucketReader:
         bucket = self.opened(number, header, load)
         self.receive(bucket, arrived, watermark)
         self.run(bucket, watermark)
-        set_timer(bucket.step, bucket.state, self.settle(bucket, watermark), watermark)
+        set_timer(bucket.step, bucket.state, self.store(bucket, watermark), watermark)
         return self.closed(bucket)
 
     def opened(
@@ -141,8 +141,7 @@ class BucketReader:
         self, bucket: OpenBucket, arrived: Sequence[Block], watermark: int | None
     ) -> None:
         """Take in the events that arrived, before any is run. Those behind the watermark may be
-        late."""
-        watermark = self._end_of_spans(watermark)
+        late, also if this query waits longer."""
         waits = [block for block in arrived if watermark is None or block.least > watermark]
         if watermark is not None:
             fresh, bucket.behind = self._arrived(
@@ -174,7 +173,9 @@ class BucketReader:
         """
         watermark = self._end_of_spans(watermark)
         state, segments, step = bucket.state, bucket.segments, bucket.step
-        found = self._layout.nothing
+        behind, found = bucket.behind, self._layout.nothing
+        if late is not None:
+            step.late, behind = self._parted(behind, late)
         if never_late is not None and len(never_late.records):
             waiting = np.ones(len(never_late.records), np.bool_)
             if watermark is not None:
@@ -183,13 +184,15 @@ class BucketReader:
             bucket.waits.append(self._block(fresh))
         if watermark is None:
             return
+        fresh, behind = self._parted(behind, self._times(behind) > watermark)
+        bucket.waits.append(self._block(fresh))
         first_new = state.next_segment
         passed = self._layout.joined(
             [r for r in (found, self._passed(state, segments, watermark)) if len(r.records)]
         )
         due = self._due_rows(state, segments, watermark)
-        if len(bucket.behind.records) or len(passed.records) or len(due.records):
-            self._run_ready(step, state, segments, bucket.behind, passed, due, watermark, late)
+        if len(behind.records) or len(passed.records) or len(due.records):
+            self._run_ready(step, state, segments, behind, passed, due, watermark)
         if self._waits:
             self._settle(step, state, segments, watermark)
         state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
@@ -197,7 +200,7 @@ class BucketReader:
             self._note_deadlines(state, segments, first_new)
         self._evict(state, segments, watermark)
 
-    def settle(self, bucket: OpenBucket, watermark: int | None) -> int | None:
+    def store(self, bucket: OpenBucket, watermark: int | None) -> int | None:
         """Put what stays into segments; the next time (milliseconds) when the watermark alone makes
         work, None: there is none."""
         watermark = self._end_of_spans(watermark)
@@ -293,12 +296,10 @@ class BucketReader:
         passed: Rows,
         due: Rows,
         watermark: int,
-        late_elsewhere: np.ndarray | None,
     ) -> None:
         """Run the events that the watermark has passed, and the partitions of kept events in `due`.
 
         These are events of this micro-batch, which may be late, and events that waited.
-        late_elsewhere: as in `run`.
         """
         begun = time.perf_counter_ns()
         rows = self._layout.joined([r for r in (behind, passed, due) if len(r.records)])
@@ -311,10 +312,9 @@ class BucketReader:
         late = np.zeros(len(codes), np.bool_)
         count = len(behind.records)
         late[:count] = self._late(state, known, self._times(behind), codes[:count])
-        if late_elsewhere is not None:
-            late[:count] |= late_elsewhere
         if late.any():
-            rows, step.late = self._parted(rows, ~late)
+            rows, found = self._parted(rows, ~late)
+            step.late = self._layout.joined([r for r in (step.late, found) if len(r.records)])
             codes = codes[~late]
         if len(codes) or len(due_codes):
             order = self._order.of(rows, codes)
