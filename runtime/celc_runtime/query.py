@@ -17,7 +17,7 @@ import pyarrow as pa
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.chain.columns import source_of
 from celc_runtime.display import queries_html, query_text
-from celc_runtime.plan.errors import EventWarning
+from celc_runtime.plan.errors import EventError, EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.program import Program, ShippedFunction, warn_of_growth
@@ -406,8 +406,27 @@ class CompiledQuery:
                 )
             query = query.with_options(order_by=event_time)
         route = Route.UNBOUNDED if allow_unbounded_state else Route.STREAM
+        program = query._entered(route, parameters).on_spark
+        if program.plan.source.reads:
+            from celc_runtime.chain.streams.match import Call, chain_stream
+
+            if key_ttl is not None:
+                raise EventError(
+                    f"query {self.name!r} reads other queries, and key_ttl would forget partitions "
+                    "of each at other times: leave it out"
+                )
+            call = Call(
+                watermark,
+                late,
+                api,
+                allow_unbounded_state,
+                max_event_time_skew,
+                buckets,
+                checkpoint,
+            )
+            return chain_stream(program, events, call)
         return stream_matches(
-            query._entered(route, parameters).on_spark,
+            program,
             events,
             watermark=watermark,
             late=late,
@@ -516,7 +535,7 @@ def _collected(program: Program, name: str, table: Any) -> Any:
     return collected(program, name, table)
 
 
-_NAMES_OF_ALL = ("match_all", "match_all_table", "rows")
+_NAMES_OF_ALL = ("match_all", "match_all_stream", "match_all_table", "rows")
 
 _MODULE_NAMES = (
     "INPUT_SCHEMA",
@@ -553,7 +572,7 @@ def module_names(
             (query,) = queries.values()
             return getattr(query, name)
         if name in _NAMES_OF_ALL:
-            from celc_runtime.chain.all_queries import AllQueries
+            from celc_runtime.chain.streams.all_queries import AllQueries
 
             of_all = AllQueries({name: query.program for name, query in queries.items()})
             return getattr(of_all, name)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, PlanWarning
-from celc_runtime.chain.all_queries import AllQueries
+from celc_runtime.chain.streams.all_queries import AllQueries
 from engines import interpreted
 
 import celc

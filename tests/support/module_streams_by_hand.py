@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from celc_runtime.module_stream.operators import Operator
-from celc_runtime.module_stream.tasks import ModuleTask, finished, packed, unpacked
+from celc_runtime.chain.streams.operators import Operator
+from celc_runtime.chain.streams.tasks import ModuleTask, finished, packed, unpacked
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.stored.texts import text_of

@@ -19,7 +19,6 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.program import Rows
 from celc_runtime.stream.formats import StreamOptions
-from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.rules import hash_of_rows

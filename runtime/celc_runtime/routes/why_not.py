@@ -5,8 +5,8 @@ from typing import Protocol
 
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.joins import why_not_joined
-from celc_runtime.program import Program
 from celc_runtime.plan.plan import Plan
+from celc_runtime.program import Program
 from celc_runtime.routes.features import ROW_PATTERN, Feature, why_apart
 from celc_runtime.routes.rules import RULES, Reason, Route
 

@@ -137,9 +137,7 @@ class BucketReader:
             header, state, Segments(state, self._states, load), Step(late=nothing), nothing, begun
         )
 
-    def receive(
-        self, bucket: OpenBucket, arrived: Sequence[Block], watermark: int | None
-    ) -> None:
+    def receive(self, bucket: OpenBucket, arrived: Sequence[Block], watermark: int | None) -> None:
         """Take in the events that arrived, before any is run. Those behind the watermark may be
         late, also if this query waits longer."""
         waits = [block for block in arrived if watermark is None or block.least > watermark]
@@ -524,13 +522,20 @@ class BucketReader:
         return [int(times.min())] if len(times) else []
 
 
+class SetsTimers(Protocol):
+    """The outcome of a micro-batch, as far as timers are concerned; all in milliseconds."""
+
+    set_timers: list[int]
+    unset_timers: list[int]
+
+
 class HasTimer(Protocol):
     """What notes the one timer of a bucket (milliseconds; None: it is not set)."""
 
     timer: int | None
 
 
-def set_timer(step: Step, holder: HasTimer, due: int | None, watermark: int | None) -> None:
+def set_timer(step: SetsTimers, holder: HasTimer, due: int | None, watermark: int | None) -> None:
     """Set the one timer of a bucket, at the earliest time when the watermark alone makes work.
 
     due: the next deadline. A timer that is too early stays: it expires once for nothing. A timer

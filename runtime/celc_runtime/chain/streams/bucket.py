@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.module_stream import header as headers
-from celc_runtime.module_stream.header import MOST_UNITS, ModuleState, place_of
-from celc_runtime.module_stream.unit_rows import UnitRows
-from celc_runtime.module_stream.units import Unit
+from celc_runtime.chain.streams import header as headers
+from celc_runtime.chain.streams.header import MOST_UNITS, ModuleState, place_of
+from celc_runtime.chain.streams.unit_rows import UnitRows
+from celc_runtime.chain.streams.units import Unit
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.stream.formats import StreamFormats, StreamOptions

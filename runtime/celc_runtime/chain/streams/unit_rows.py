@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.chain.rows import declared_events, declared_rows, row_events, rows_for
-from celc_runtime.module_stream.units import Unit
+from celc_runtime.chain.streams.units import Unit
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
 from celc_runtime.stream.formats import StreamOptions
@@ -75,7 +75,10 @@ class UnitRows:
 
 
 def rows_of_answers(
-    unit: Unit, rows: UnitRows, layout: RowLayout, answers: Mapping[str, Sequence[pa.RecordBatch]],
+    unit: Unit,
+    rows: UnitRows,
+    layout: RowLayout,
+    answers: Mapping[str, Sequence[pa.RecordBatch]],
     programs: Mapping[str, Program],
 ) -> Rows:
     """The rows of all queries that a unit reads, as its events."""

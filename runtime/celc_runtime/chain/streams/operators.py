@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from celc_runtime.chain.columns import levels_of, source_of
+from celc_runtime.chain.streams.units import Unit, units_of
 from celc_runtime.many.answers import QUERY
 from celc_runtime.many.groups import of_inputs, reading_all
-from celc_runtime.module_stream.units import Unit, units_of
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.program import Program
 

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.events.paths import received
-from celc_runtime.many.answers import QUERY
+from celc_runtime.chain.streams.bucket import Asked, ModuleReader, ModuleStep
+from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
 from celc_runtime.engine.arena.nodes import NEVER
-from celc_runtime.module_stream.bucket import Asked, ModuleReader, ModuleStep
-from celc_runtime.module_stream.operators import Operator, Wanted, operator_of
+from celc_runtime.many.answers import QUERY
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.spark.worker.workers import settle, settled_after
@@ -26,7 +26,6 @@ from celc_runtime.stream.packing import PACKED_SCHEMA, ROWS_AT_ONCE, Packer, Par
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.stored.blocks import IN_TIME, TOO_FAR, Block
 from celc_runtime.stream.stored.known_starts import END_OF_TIME
-from celc_runtime.stream.stored.rows import Rows
 from celc_runtime.stream.stored.texts import bytes_of, text_of
 from celc_runtime.stream.tasks import (
     counts_of,
@@ -83,7 +82,9 @@ class ModuleTask:
         asked = self._asked(of_input, clock)
         step = self._reader.advance(number, header, load, arrived, clock, asked)
         too_far = [
-            self._reader.counted(place, one.layout.joined([b.rows(one.layout) for b in ahead[place]]))
+            self._reader.counted(
+                place, one.layout.joined([b.rows(one.layout) for b in ahead[place]])
+            )
             for place, one in enumerate(self._reader.units)
         ]
         if self._options.late == "error":
@@ -103,9 +104,7 @@ class ModuleTask:
             assert step.late_input is not None
             row["late"], row["ahead"] = len(step.late_input.records), len(far.records)
             if row["late"] or row["ahead"]:
-                row["refused"] = refused_events(
-                    plan, layout, self._options, step.late_input, far
-                )
+                row["refused"] = refused_events(plan, layout, self._options, step.late_input, far)
         answers = [(n, step.matches[name]) for n, name in enumerate(self._operator.outputs)]
         row["matches"] = sum(len(batch) for _, batches in answers for batch in batches)
         return step, with_matches(row, answers)
@@ -121,10 +120,6 @@ class ModuleTask:
         nothing: list[list[Block]] = [[] for _ in self._reader.units]
         step = self._reader.advance(self._number(label), header, load, nothing, END_OF_TIME)
         return {name: step.matches[name] for name in self._operator.outputs}
-
-    def check(self, label: int, header: bytes) -> None:
-        """Raises StateError if the header of the bucket with a label does not fit."""
-        self._reader.check(self._labels.get(label, -1), header)
 
     def _asked(self, blocks: Sequence[Block], watermark: int | None) -> Asked | None:
         """The events as they are in the input that may be late; None: nobody asks for them."""
@@ -319,9 +314,14 @@ def module_task(program: Program) -> ShippedFunction:
     return ShippedFunction(program, "match_stream", _new_task)
 
 
-def _new_task(
-    program: Program, wanted: Sequence[Any], options: Mapping[str, Any]
-) -> ModuleTask:
+def check_header(operator: Operator, options: StreamOptions, label: int, header: bytes) -> None:
+    """Raises StateError if the header of the bucket with a label does not fit these queries."""
+    labels = labels_of(options.buckets).tolist()
+    number = labels.index(label) if label in labels else -1
+    ModuleReader(operator.units, options).check(number, header)
+
+
+def _new_task(program: Program, wanted: Sequence[Any], options: Mapping[str, Any]) -> ModuleTask:
     return ModuleTask(operator_of(program, Wanted(*wanted)), options_of(options))
 
 

@@ -92,6 +92,15 @@ def read(names: Sequence[str], data: bytes) -> ModuleState:
     return ModuleState(timer if flags & _HAS_TIMER else None, headers)
 
 
+def first_unit(data: bytes) -> bytes:
+    """The header of the first unit in a header; empty: it is none."""
+    place = _HEAD.size
+    if data[:4] != _MAGIC or len(data) < place + _LENGTH.size:
+        return b""
+    (length,) = _LENGTH.unpack_from(data, place)
+    return data[place + length + 2 * _LENGTH.size :]
+
+
 def _other_queries(names: Sequence[str], found: Sequence[str]) -> StateError:
     told = [
         f"{what}: {', '.join(some)}"
