@@ -47,7 +47,7 @@ SELECT h, g, g.v AS v FROM hot WHERE hot AS h ; hot AS g PARTITION BY id WITHIN 
 QUERY thrice:
 SELECT t FROM twice, alone WHERE (twice AS t ; alone) PARTITION BY id WITHIN 40 SECONDS [ts]
 QUERY anywhere:
-SELECT x[v], y[id] FROM S WHERE (A AS x ; B AS y) FILTER x.v > 48 AND y.v > 48 WITHIN 1 SECOND [ts]
+SELECT x[v], y[id] FROM S WHERE (A AS x ; B AS y) FILTER x.v > 44 AND y.v > 44 WITHIN 4 SECONDS [ts]
 QUERY minutes:
 SELECT TOTAL COUNT(*) AS n FROM S WHERE A PARTITION BY id PER 1 MINUTE
 QUERY chosen:
@@ -141,8 +141,7 @@ def test_a_chain_and_its_late_events(spark: Any, module: Any, tmp_path: Path) ->
     as_table = module.both.with_options(at_end="closed", positions=False, tiebreak="row")
     _same(matches, as_table.match_table(table(rows)))
     assert sorted(row.ts.isoformat() for row in refused.collect()) == sorted(
-        row.ts.isoformat()
-        for row in spark.createDataFrame(table(late)).select("ts").collect()
+        row.ts.isoformat() for row in spark.createDataFrame(table(late)).select("ts").collect()
     )
     for other in (module.twice, module.hot):
         with pytest.raises(StateError, match=r"quer(y|ies) .*(twice|hot)"):

@@ -9,7 +9,7 @@ late for all units if it is late for one. So all queries of an operator read the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -20,12 +20,14 @@ from celc_runtime.chain.streams import header as headers
 from celc_runtime.chain.streams.header import MOST_UNITS, ModuleState, place_of
 from celc_runtime.chain.streams.unit_rows import UnitRows
 from celc_runtime.chain.streams.units import Unit
+from celc_runtime.many.relevant_rows import RelevantRows
 from celc_runtime.plan.errors import EventError
-from celc_runtime.program import Program
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.one_bucket.bucket import BucketReader, OpenBucket, set_timer
+from celc_runtime.stream.one_bucket.members import Members
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.stored.blocks import Block
+from celc_runtime.stream.stored.identity import normalised
 from celc_runtime.stream.stored.rows import Keys, RowLayout, Rows
 
 
@@ -34,10 +36,14 @@ class UnitReader:
 
     def __init__(self, unit: Unit, options: StreamOptions) -> None:
         self.unit = unit
-        formats = StreamFormats(unit.program, unit.options(options))
+        program, members = unit.program, None
+        if unit.members:
+            program = replace(program, module=program.module | {"QUERY": _texts(unit)})
+            members = Members(unit.members, program.plan, RelevantRows)
+        formats = StreamFormats(program, unit.options(options))
         self.layout, self.states = formats.events, formats.states
         self.rows = UnitRows(unit, self.layout, options)
-        self.reader = BucketReader(unit.program, self.layout, self.states)
+        self.reader = BucketReader(program, self.layout, self.states, members=members)
         source = unit.program.plan.source
         names = [field.name for field in self.layout.fields]
         self._time = names.index(source.order_by[0])
@@ -82,7 +88,7 @@ class ModuleReader:
             )
         self.units = [UnitReader(unit, options) for unit in units]
         self._names = [unit.name for unit in units]
-        self._programs: Mapping[str, Program] = {unit.name: unit.query for unit in units}
+        self._programs = {one.name: one for unit in units for one in unit.programs}
         self._counted = _counted_types(units)
 
     def check(self, number: int, header: bytes) -> None:
@@ -122,7 +128,11 @@ class ModuleReader:
             clock = one.unit.watermark(watermark)
             rows = self._rows_read(one, answers)
             one.reader.run(bucket, clock, never_late=rows, late=late[place])
-            answers[one.unit.name] = bucket.step.matches
+            if one.unit.members:
+                found = bucket.step.of_members
+                answers |= {p.name: found.get(n, []) for n, p in enumerate(one.unit.members)}
+            else:
+                answers[one.unit.name] = bucket.step.matches
             moment = one.reader.store(bucket, clock)
             if moment is not None:
                 due.append(moment + -(-one.unit.lag // 1000))
@@ -178,6 +188,11 @@ class ModuleReader:
         layout = self.units[place].layout
         counts = self._counted[place][layout.codes(rows)]
         return rows if counts.all() else layout.taken(rows, np.flatnonzero(counts))
+
+
+def _texts(unit: Unit) -> str:
+    """The parts of the file that the queries of a unit are, by which its state is known again."""
+    return "\n".join(normalised(one.text, one.name) for one in unit.members)
 
 
 def _loaded(load: Callable[[int], bytes | None], unit: int, place: int) -> bytes | None:

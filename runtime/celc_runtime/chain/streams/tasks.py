@@ -146,7 +146,6 @@ def _summed(steps: Sequence[Step]) -> Step:
     """The counts of all units."""
     total = Step(late=steps[0].late)
     for step in steps:
-        total.matches += step.matches
         for name in ("events", "keys", "waiting", "kept", "pending", "known", "size"):
             setattr(total, name, getattr(total, name) + getattr(step, name))
         for name in ("sort_time", "kernel_time", "state_time"):

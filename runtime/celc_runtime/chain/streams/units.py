@@ -8,29 +8,42 @@ the watermark of a reader is behind that of the stream by the longest of these t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from celc_runtime.chain.columns import Types, as_run, declared_types
+from celc_runtime.many.groups import reading_all, reading_groups
 from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Deadline, Window
+from celc_runtime.plan.relevance import Relevant
 from celc_runtime.program import Program
 from celc_runtime.stream.formats import StreamOptions
-from celc_runtime.stream.one_bucket.known_keys import deadline_lengths, window_length
+from celc_runtime.stream.one_bucket.known_keys import (
+    deadline_lengths,
+    key_values,
+    window_length,
+)
 from celc_runtime.stream.stored.known_starts import has_ended
 
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A query of an operator."""
+    """A query of an operator, or several that share their events."""
 
-    query: Program  # as it is compiled
+    query: Program  # as it is compiled; of several: a program that reads for all, and is never run
     lag: int  # microseconds by which its watermark is behind that of the stream
     others: Types  # event types of declared streams that only other queries of the operator read
+    members: tuple[Program, ...] = ()  # of several
 
     @property
     def name(self) -> str:
         return self.query.name
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The queries whose rows it finds."""
+        return self.members or (self.query,)
 
     @cached_property
     def place(self) -> str:
@@ -100,11 +113,84 @@ def units_of(programs: Mapping[str, Program]) -> list[Unit]:
     known: dict[str, int] = {}  # how much later than its end a row is known
     types = frozenset().union(*map(declared_types, programs.values()))
     found = []
-    for name, program in programs.items():
-        lag = max((known[read] for read in program.plan.source.reads), default=0)
-        known[name] = lag + _known_after(program)
-        found.append(Unit(program, lag, types - declared_types(program)))
+    for group in _groups(programs.values()):
+        query = group[0] if len(group) == 1 else reading_of(group)
+        lag = max((known[read] for read in query.plan.source.reads), default=0)
+        known |= {program.name: lag + _known_after(program) for program in group}
+        members = tuple(group) if len(group) > 1 else ()
+        found.append(Unit(query, lag, types - declared_types(query), members))
     return found
+
+
+def _groups(programs: Iterable[Program]) -> list[list[Program]]:
+    """The queries of each unit, in an order in which each is after those whose rows it reads."""
+    alone = [[one] for one in programs if not can_share(one)]
+    groups = reading_groups(one for one in programs if can_share(one))
+    shared = [[*group.programs.values()] for group in groups]
+    readers = [group for group in alone if group[0].plan.source.reads]
+    return [*shared, *(group for group in alone if not group[0].plan.source.reads), *readers]
+
+
+def can_share(program: Program) -> bool:
+    """Whether a query can share its events with others: whether nothing has to be known of a
+    partition but how far it has been run, and events leave by their time alone."""
+    plan = program.plan
+    return (
+        not plan.source.reads
+        and plan.source.parameters is None
+        and plan.source.uncertain is None
+        and not plan.answer.positions
+        and not plan.choice.waits
+        and plan.choice.rate is None
+        and (plan.answer.totals is None or plan.answer.totals.per == "END")
+        and set(key_values(program, None)) <= {"position", "frontier"}
+        and window_length(program) is not None
+    )
+
+
+def reading_of(programs: Sequence[Program]) -> Program:
+    """A program that reads and keeps what each of some queries does; it is never run.
+
+    Its window is the longest, and it has all deadlines. So an event stays as long as it can matter
+    to the query that needs it longest.
+    """
+    found = reading_all({one.name: one for one in programs})
+    plans = [one.plan for one in programs]
+    windows: list[Window] = []
+    deadlines: list[Deadline] = []
+    for plan in plans:
+        for one in plan.choice.deadlines:
+            deadlines.append(replace(one, window=len(windows)))
+            windows.append(plan.matching.local_windows[one.window])
+    longest = max(int(whole.size) for plan in plans if (whole := plan.whole_window) is not None)
+    order = found.plan.source.order_by[0]
+    wanted: dict[tuple[str, str], None] | None = {}
+    for plan in plans:
+        if plan.source.relevant is None:
+            wanted = None
+            break
+        assert wanted is not None
+        wanted |= dict.fromkeys((one.stream, one.type) for one in plan.source.relevant)
+    relevant = None
+    if wanted is not None:
+        relevant = tuple(Relevant(stream, type) for stream, type in wanted)
+    plan = found.plan
+    return replace(
+        found,
+        plan=replace(
+            plan,
+            name=", ".join(one.name for one in programs),
+            source=replace(plan.source, relevant=relevant),
+            matching=replace(
+                plan.matching,
+                window=Window("MICROSECONDS", longest, order),
+                local_windows=tuple(windows),
+                reaches=(),
+                one_event=False,
+            ),
+            choice=replace(plan.choice, deadlines=tuple(deadlines), per_start=None, limit=None),
+        ),
+    )
 
 
 def _known_after(program: Program) -> int:

@@ -29,6 +29,7 @@ from celc_runtime.stream.one_bucket.known_keys import (
     merged_keys,
     window_length,
 )
+from celc_runtime.stream.one_bucket.members import Members
 from celc_runtime.stream.one_bucket.segments import Segments, due_for_merge
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.stored.blocks import Block, block_of
@@ -72,6 +73,7 @@ class BucketReader:
     """Advances the buckets of a query from one micro-batch to the next.
 
     key_ttl: microseconds without an event after which a partition begins again; None: never.
+    members: the queries that share the events of `program`, which is then never run itself.
     """
 
     def __init__(
@@ -81,12 +83,13 @@ class BucketReader:
         states: StateFormat,
         *,
         key_ttl: int | None = None,
+        members: Members | None = None,
     ) -> None:
         plan = program.plan
         self._layout = layout
         self._states = states
         self._order = EventSort(plan, layout)
-        self._run = BucketRun(program, layout, states, self._order, key_ttl)
+        self._run = BucketRun(program, layout, states, self._order, key_ttl, members)
         self._window_length = window_length(program)
         self._deadlines = deadline_lengths(plan)
         self._waits = plan.choice.waits
