@@ -126,9 +126,9 @@ def test_all_queries_of_a_module(spark: Any, module: Any, tmp_path: Path) -> Non
 def test_a_chain_and_its_late_events(spark: Any, module: Any, tmp_path: Path) -> None:
     """An event that is late for one of the queries comes out once, and no query reads it."""
     rows = events(90, keys=3)
-    first, second = parts(rows, 2)
+    first, second, third = parts(rows, 3)
     late = [event(1, "B", 0, row=1001), event(2, "A", 1, row=1002)]
-    write_files(tmp_path / "in", [table(first), table([*late, *second])])
+    write_files(tmp_path / "in", [table(part) for part in (first, second, [*late, *third])])
 
     def make() -> Any:
         return module.both.match_stream(
