@@ -101,16 +101,14 @@ def _reads_apart(program: Program) -> bool:
 
 
 def _reads_what_waits(program: Program) -> bool:
-    """Whether a query that is read has rows that become known at no time after their end."""
+    """Whether a query that is read has rows that become known at no time after their end, although
+    a stream could run it alone."""
     for level in _chain(program)[1:]:
-        plan = level.plan
-        window = plan.whole_window
-        if plan.choice.waits and (
-            window is None
-            or window.unit == "EVENTS"
-            or plan.window_attribute not in (None, *plan.source.order_by[:1])
-        ):
-            return True
+        plan, window = level.plan, level.plan.matching.window
+        if plan.choice.waits and window is not None:
+            other = plan.window_attribute not in (None, *plan.source.order_by[:1])
+            if window.unit == "EVENTS" or other:
+                return True
     return False
 
 

@@ -37,10 +37,12 @@ class UnitReader:
     def __init__(self, unit: Unit, options: StreamOptions) -> None:
         self.unit = unit
         program, members = unit.program, None
+        earlier: tuple[int, ...] = (0,)
         if unit.members:
             program = replace(program, module=program.module | {"QUERY": _texts(unit)})
-            members = Members(unit.members, program.plan, RelevantRows)
-        formats = StreamFormats(program, unit.options(options))
+            members = Members(unit.members, program, RelevantRows)
+            earlier = members.leaves_earlier
+        formats = StreamFormats(program, unit.options(options), earlier)
         self.layout, self.states = formats.events, formats.states
         self.rows = UnitRows(unit, self.layout, options)
         self.reader = BucketReader(program, self.layout, self.states, members=members)

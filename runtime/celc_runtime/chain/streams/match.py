@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from celc_runtime.chain.all_on_spark import read_plan, wide
@@ -19,6 +20,7 @@ from celc_runtime.chain.streams.tasks import check_header, module_step, module_t
 from celc_runtime.chain.tables import check_order
 from celc_runtime.many.answers import check_names
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program
 from celc_runtime.spark.input.columns import needed_columns
 from celc_runtime.spark.input.event_types import is_of_types
@@ -230,6 +232,12 @@ def _rows_of(
     rows, moment = watermarked(
         rows, instant, call.watermark, call.max_event_time_skew, partial(_kept, operator)
     )
+    wanted = []
+    for number, condition in enumerate(_conditions(operator, rows)):
+        wanted.append("")
+        if condition is not None and len(operator.units) > 1:
+            wanted[-1] = unused_name(f"celc_wanted_{number}", rows.columns)
+            rows = rows.withColumn(wanted[-1], condition)
     ties: dict[str, str] = {}
     for program in programs.values():
         ties |= _tie_types(program, types)
@@ -238,6 +246,7 @@ def _rows_of(
         late=call.late,
         has_types=operator.input.source.type_name in types,
         ahead=moment,
+        wanted=tuple(wanted),
         buckets=_buckets(operator, events.sparkSession, call, variable, operators),
     )
     return rows, options
@@ -253,22 +262,30 @@ def _tie_types(program: Program, types: dict[str, str]) -> dict[str, str]:
 
 def _kept(operator: Operator, rows: DataFrame) -> Column | None:
     """A condition on the rows that can matter to a query; None: all can."""
-    conditions = []
-    for program in operator.programs.values():
-        plan = program.plan
-        if plan.source.reads:
-            continue
-        if why_not_filtered(plan):
-            return None
-        conditions.append(can_matter(plan, rows.schema))
+    conditions = _conditions(operator, rows)
+    known = [one for one in conditions if one is not None]
+    return reduce(or_, known) if len(known) == len(conditions) else None
+
+
+def _conditions(operator: Operator, rows: DataFrame) -> list[Column | None]:
+    """For each unit, a condition on the rows that can matter to it; None: all can."""
+    from pyspark.sql import functions
+
+    found: list[Column | None] = []
     for unit in operator.units:
-        if unit.reads and unit.declared:
-            if operator.input.source.type_name not in rows.columns:
-                return None
+        plans = [one.plan for one in unit.programs]
+        if unit.reads and not unit.declared:
+            found.append(functions.lit(False))
+        elif unit.reads and operator.input.source.type_name in rows.columns:
             stream = replace(operator.input.source, stream_column="stream" in rows.columns)
             plan = replace(operator.input, source=stream)
-            conditions.append(is_of_types(plan, sorted(unit.declared)))
-    return reduce(lambda one, other: one | other, conditions)
+            found.append(is_of_types(plan, sorted(unit.declared)))
+        elif unit.reads or any(map(why_not_filtered, plans)):
+            found.append(None)
+        else:
+            each = [can_matter(plan, rows.schema) for plan in plans]
+            found.append(reduce(or_, each))
+    return found
 
 
 def _buckets(

@@ -176,8 +176,10 @@ def packed(
         for place, packer in packers.items():
             if place == _INPUT:
                 parts[place].append(encoded(operator.input, packer.layout, options, batch))
-            else:
-                parts[place] += reader.units[place].rows.of_input(table)
+                continue
+            wanted = options.wanted[place] if options.wanted else ""
+            rows = table.filter(table.column(wanted)) if wanted else table
+            parts[place] += reader.units[place].rows.of_input(rows)
         count += len(batch)
         if count >= ROWS_AT_ONCE:
             yield from _packed(packers, parts)

@@ -125,8 +125,12 @@ def units_of(programs: Mapping[str, Program]) -> list[Unit]:
 def _groups(programs: Iterable[Program]) -> list[list[Program]]:
     """The queries of each unit, in an order in which each is after those whose rows it reads."""
     alone = [[one] for one in programs if not can_share(one)]
-    groups = reading_groups(one for one in programs if can_share(one))
-    shared = [[*group.programs.values()] for group in groups]
+    shared = []
+    for reads_all in (False, True):
+        # Queries that ask which rows are neighbours read all of them.
+        alike = [one for one in programs if can_share(one)]
+        alike = [one for one in alike if (one.plan.source.relevant is None) == reads_all]
+        shared += [[*group.programs.values()] for group in reading_groups(alike)]
     readers = [group for group in alone if group[0].plan.source.reads]
     return [*shared, *(group for group in alone if not group[0].plan.source.reads), *readers]
 

@@ -442,8 +442,9 @@ class BucketReader:
             self._merge_waiting(state, segments, due)
         while due := due_for_merge(state.of_kind(KEYS), None):
             self._merge_keys(segments, due, watermark)
-        while due := due_for_merge(state.of_kind(KEPT), longest):
-            self._merge_kept(state, segments, due)
+        for group in range(len(self._states.leaves_earlier)):
+            while due := due_for_merge(_of_group(state, group), longest):
+                self._merge_kept(state, segments, due, group)
 
     def _merge_waiting(self, state: BucketState, segments: Segments, due: list[Segment]) -> None:
         rows = self._layout.joined([self._states.waiting(s, segments.data(s)) for s in due])
@@ -464,7 +465,9 @@ class BucketReader:
             segments.remove(segment)
         segments.add_keys(records)
 
-    def _merge_kept(self, state: BucketState, segments: Segments, due: list[Segment]) -> None:
+    def _merge_kept(
+        self, state: BucketState, segments: Segments, due: list[Segment], group: int
+    ) -> None:
         kept = joined_events(self._layout, [segments.kept(s) for s in due])
         alive = self._states.latest_times(kept.rows) >= state.evicted
         if self._drops_kept:
@@ -472,7 +475,7 @@ class BucketReader:
             alive &= self._run.is_alive(known, kept, known.codes, self._times(kept.rows))
         for segment in due:
             segments.remove(segment)
-        segments.add_kept(taken_events(self._layout, kept, np.flatnonzero(alive)))
+        segments.add_kept(taken_events(self._layout, kept, np.flatnonzero(alive)), group=group)
         if self._deadlines:
             assert state.frontier is not None
             gone = self._times(kept.rows)[~alive]
@@ -523,6 +526,11 @@ class BucketReader:
         if watermark is not None:
             times = times[times > less(np.int64(watermark), self._window_length)]
         return [int(times.min())] if len(times) else []
+
+
+def _of_group(state: BucketState, group: int) -> list[Segment]:
+    """The segments of a group of kept events."""
+    return [segment for segment in state.of_kind(KEPT) if segment.values == group]
 
 
 class SetsTimers(Protocol):

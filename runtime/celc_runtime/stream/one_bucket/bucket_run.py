@@ -111,6 +111,7 @@ class _Found:
     ends: np.ndarray  # int64[parts], the last rows
     after: np.ndarray  # int64[parts], as in `Starts`
     kept: np.ndarray | None
+    groups: np.ndarray | None = None  # int8[rows], of members: the group in which a row is kept
 
 
 class BucketRun:
@@ -173,15 +174,12 @@ class BucketRun:
             if self._own_clock:
                 self._check_clock(known, of_parts, stretches, found)
             step.kernel_time += time.perf_counter_ns() - sorted_by
-            chosen = np.flatnonzero(found.matters & ~stretches.silent)
-            together = stretches.events
-            segments.add_kept(
-                taken_events(
-                    self._layout,
-                    KeptEvents(together.rows, together.positions, found.contexts),
-                    chosen,
-                )
-            )
+            stays = found.matters & ~stretches.silent
+            together = KeptEvents(stretches.events.rows, stretches.events.positions, found.contexts)
+            groups = found.groups if found.groups is not None else np.zeros(len(stays), np.int8)
+            for group in range(len(self._states.leaves_earlier)):
+                chosen = np.flatnonzero(stays & (groups == group))
+                segments.add_kept(taken_events(self._layout, together, chosen), group=group)
         if self._states.values:
             segments.add_keys(self._records(known, parts, read, found, watermark))
         step.sort_time += time.perf_counter_ns() - begun - step.kernel_time
@@ -363,15 +361,22 @@ class BucketRun:
                 if self._plan.choice.deadlines and state.frontier is not None:
                     # Matches may have waited since then.
                     begins = np.minimum(begins, state.frontier)
+                length = self._window_length - self._states.leaves_earlier[segment.values]
                 latest = self._states.latest_times(kept.rows)
-                alive &= latest >= less(begins, self._window_length)[of_rows]
+                alive &= latest >= less(begins, length)[of_rows]
             if not alive.all():
                 index = np.flatnonzero(alive)
                 kept, of_rows = taken_events(self._layout, kept, index), of_rows[index]
             if len(of_rows):
                 found.append(kept)
                 found_parts.append(of_rows)
-        return joined_events(self._layout, found), np.concatenate(found_parts)
+        together, parts_of_rows = joined_events(self._layout, found), np.concatenate(found_parts)
+        if len(self._states.leaves_earlier) > 1:
+            # Events of one micro-batch are in segments of several groups.
+            order = np.argsort(together.positions, kind="stable")
+            together = taken_events(self._layout, together, order)
+            parts_of_rows = parts_of_rows[order]
+        return together, parts_of_rows
 
     # --- matches ----------------------------------------------------------------------------------
 
@@ -388,6 +393,7 @@ class BucketRun:
         if self._members is None:
             return self._matches(self._program, step.matches, stretches, watermark, frontier)
         found = self._nothing_found(stretches)
+        found.groups = np.full(len(stretches.silent), len(self._states.leaves_earlier) - 1, np.int8)
         rows = stretches.events.rows
         chosen = self._members.chosen(
             self._events(rows), self._layout.codes(rows), stretches.starts[1:]
@@ -402,6 +408,8 @@ class BucketRun:
             matches = step.of_members.setdefault(number, [])
             told = self._matches(program, matches, of_member, watermark, frontier)
             found.matters[index] |= told.matters
+            stays = index[told.matters]
+            found.groups[stays] = np.minimum(found.groups[stays], self._members.groups[number])
         return found
 
     def _nothing_found(self, stretches: _Stretches) -> _Found:

@@ -17,6 +17,7 @@ from celc_runtime.arrow.arrays import coded
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
+from celc_runtime.stream.one_bucket.known_keys import window_length
 
 
 class FindsRows(Protocol):
@@ -36,14 +37,17 @@ and the rows of each event type."""
 class Members:
     """The queries that share events, and how they read them.
 
-    reading: the plan of the events that are stored. rows_of: finds the rows of a query.
+    reading: the program of the events that are stored. rows_of: finds the rows of a query.
+    leaves_earlier: for each group of kept events, how many microseconds before the window of the
+    reading has passed they leave; the first never does. groups: the group of each query's events.
     """
 
-    def __init__(self, programs: Sequence[Program], reading: Plan, rows_of: RowsOf) -> None:
+    def __init__(self, programs: Sequence[Program], reading: Program, rows_of: RowsOf) -> None:
         self.programs = tuple(programs)
-        self._reading = reading
+        self.leaves_earlier, self.groups = _groups(programs, reading)
+        self._reading = reading.plan
         self._rows_of = rows_of
-        types = reading.source.declared_types
+        types = reading.plan.source.declared_types
         self._codes = [
             np.array([one.plan.source.declared_types.index(pair) for pair in types], np.int32)
             for one in programs
@@ -70,6 +74,31 @@ class Members:
             names = [name for name in events.schema.names if name in read]
             rows = None if plan.source.relevant is None else relevant.of(plan)
             yield program, rows, events.select(names), numbers[codes]
+
+
+_SHORTER = 4
+"""Events that can leave when this part of the longest window has passed, and so on by its powers,
+are kept apart from the others."""
+
+_MOST_GROUPS = 8
+
+
+def _groups(programs: Sequence[Program], reading: Program) -> tuple[tuple[int, ...], list[int]]:
+    """`Members.leaves_earlier` and `Members.groups`.
+
+    Events of a query that waits for deadlines are in the first group, by which these are noted.
+    """
+    whole = window_length(reading)
+    assert whole is not None
+    groups = []
+    for program in programs:
+        own, group = window_length(program), 0
+        assert own is not None
+        while group < _MOST_GROUPS - 1 and own * _SHORTER ** (group + 1) <= whole:
+            group += 1
+        groups.append(0 if program.plan.choice.deadlines else group)
+    stays = [whole // _SHORTER**group for group in range(max(groups) + 1)]
+    return tuple(whole - length for length in stays), groups
 
 
 def _with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
