@@ -339,6 +339,10 @@ class CompiledQuery:
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
+            if program.plan.source.reads:
+                from celc_runtime.chain.streams.explain import explain_chain
+
+                return explain_chain(program, events)
             return explain_stream(program, events)
         found: ChainPlan | SparkPlan
         with jobs_told() as jobs:
@@ -535,7 +539,7 @@ def _collected(program: Program, name: str, table: Any) -> Any:
     return collected(program, name, table)
 
 
-_NAMES_OF_ALL = ("match_all", "match_all_stream", "match_all_table", "rows")
+_NAMES_OF_ALL = ("explain_all_stream", "match_all", "match_all_stream", "match_all_table", "rows")
 
 _MODULE_NAMES = (
     "INPUT_SCHEMA",

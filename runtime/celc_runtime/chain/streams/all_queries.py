@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from celc_runtime.chain.all_on_spark import matches_of_module_on_spark
 from celc_runtime.chain.all_tables import matches_of_module
+from celc_runtime.chain.streams.explain import explain_module
 from celc_runtime.chain.streams.match import Call, module_stream
 from celc_runtime.many.answers import rows_of
 from celc_runtime.program import Program, warn_of_growth
@@ -89,6 +90,16 @@ class AllQueries:
             checkpoint,
         )
         return module_stream(on_spark, events, names, call)
+
+    def explain_all_stream(self, events: DataFrame) -> str:
+        """The plan of `match_all_stream` for a streaming DataFrame: which queries share an
+        operator, which of them their events, and why.
+
+        Raises EventError where a query or the DataFrame does not fit a stream.
+        """
+        check_frame(events, "explain_all_stream")
+        programs = {name: program.on_spark for name, program in self._programs.items()}
+        return explain_module(programs, events)
 
     def match_all_table(self, events: Any, **parameters: Any) -> dict[str, pa.Table]:
         """The answers of all queries to a table, by name, on this machine and without Spark.
