@@ -109,6 +109,7 @@ def _common_table(programs: Sequence[Any], events: Sequence[Event]) -> pa.Table:
     for program in programs:
         table = table_of(program.plan, events)
         columns |= {name: table.column(name) for name in table.column_names}
+    for program in programs:
         for one in program.plan.source.attributes:
             if one.type == "FLOAT":
                 columns[one.name] = columns[one.name].cast(pa.float32())

@@ -35,7 +35,8 @@ SELECT x.v AS v FROM S WHERE A AS x ; B PARTITION BY id WITHIN 10 MILLISECONDS [
 QUERY alone:
 SELECT x.v AS v FROM S WHERE A AS x ; !B FOR 5 MILLISECONDS [ts] PARTITION BY id
 QUERY both:
-SELECT p, a FROM pair, alone WHERE pair AS p ; alone AS a PARTITION BY id WITHIN 90 MILLISECONDS [ts]
+SELECT p, a FROM pair, alone WHERE pair AS p ; alone AS a
+PARTITION BY id WITHIN 90 MILLISECONDS [ts]
 """
 
 
@@ -208,7 +209,7 @@ def test_a_changed_query_is_refused() -> None:
 
 
 def test_other_keys_are_refused_with_the_form_of_two_queries() -> None:
-    text = _CHAIN.replace("pair AS p ; alone AS a PARTITION BY id", "pair AS p ; alone AS a")
+    text = _CHAIN.replace("alone AS a\nPARTITION BY id", "alone AS a")
     program = _compiled(text).queries["both"].program
     with pytest.raises(EventError, match=r"another PARTITION BY") as raised:
         check(program, Route.STREAM)
