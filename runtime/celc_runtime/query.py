@@ -394,7 +394,6 @@ class CompiledQuery:
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
         from celc_runtime.spark.answers.compact import check_frame
-        from celc_runtime.stream.match import stream_matches
 
         check_frame(events, "match_stream")
         query = self
@@ -410,34 +409,15 @@ class CompiledQuery:
                 )
             query = query.with_options(order_by=event_time)
         route = Route.UNBOUNDED if allow_unbounded_state else Route.STREAM
-        program = query._entered(route, parameters).on_spark
-        if program.plan.source.reads:
-            from celc_runtime.chain.streams.match import Call, chain_stream
-
-            if key_ttl is not None:
-                raise EventError(
-                    f"query {self.name!r} reads other queries, and key_ttl would forget partitions "
-                    "of each at other times: leave it out"
-                )
-            call = Call(
-                watermark,
-                late,
-                api,
-                allow_unbounded_state,
-                max_event_time_skew,
-                buckets,
-                checkpoint,
-            )
-            return chain_stream(program, events, call)
-        return stream_matches(
-            program,
+        return _streamed(
+            query._entered(route, parameters).on_spark,
             events,
+            key_ttl,
             watermark=watermark,
             late=late,
             api=api,
             allow_unbounded_state=allow_unbounded_state,
             max_event_time_skew=max_event_time_skew,
-            key_ttl=key_ttl,
             buckets=buckets,
             checkpoint=checkpoint,
         )
@@ -524,6 +504,24 @@ class CompiledQuery:
 
     def __reduce__(self) -> Any:
         return self.program.shipped.__reduce__()
+
+
+def _streamed(
+    program: Program, events: DataFrame, key_ttl: str | None, **options: Any
+) -> DataFrame:
+    """The matches of a query on a stream, by the operator for one query or for several."""
+    if not program.plan.source.reads:
+        from celc_runtime.stream.match import stream_matches
+
+        return stream_matches(program, events, key_ttl=key_ttl, **options)
+    from celc_runtime.chain.streams.match import Call, chain_stream
+
+    if key_ttl is not None:
+        raise EventError(
+            f"query {program.name!r} reads other queries, and key_ttl would forget partitions of "
+            "each at other times: leave it out"
+        )
+    return chain_stream(program, events, Call(**options))
 
 
 def _with_tables(program: Program, tables: Mapping[str, Any]) -> Program:

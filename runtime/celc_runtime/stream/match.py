@@ -108,27 +108,11 @@ def stream_matches(
     plan = program.plan
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if rules is not None:
-        if late == "side":
-            raise EventError(
-                f"query {plan.name!r} has an answer for each row of a table, and an event that is "
-                "late is late for each of its rows: use late='drop' or late='error'"
-            )
         rules = in_one_order(rules)
-    if key_ttl is not None and plan.choice.deadlines:
-        raise EventError(
-            f"query {plan.name!r}: key_ttl forgets partitions with all their events, also while "
-            "matches with an absence at their end wait there: leave it out"
-        )
-    if late not in LATE:
-        raise ValueError(f"late must be one of {', '.join(map(repr, LATE))}, not {late!r}")
+    _check_options(plan, late, key_ttl, has_rules=rules is not None)
     duration(watermark, "watermark")
     rows = needed_columns(plan, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
-    if key_ttl is not None and plan.choice.waits:
-        raise EventError(
-            f"query {plan.name!r}: key_ttl would forget matches of SELECT {plan.choice.per_start} "
-            "that wait for their window to pass: leave out key_ttl"
-        )
     order = plan.source.order_by[0]
     instant = instant_of(OrderColumn(order, "TIMESTAMP", types[order]))
     rows, moment = watermarked(rows, instant, watermark, max_event_time_skew, partial(_kept, plan))
@@ -166,6 +150,27 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
             "DataFrame is there as a whole: use match"
         )
     check(program, Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
+
+
+def _check_options(plan: Plan, late: str, key_ttl: str | None, *, has_rules: bool) -> None:
+    """Raises EventError or ValueError for options that the query does not have."""
+    if has_rules and late == "side":
+        raise EventError(
+            f"query {plan.name!r} has an answer for each row of a table, and an event that is "
+            "late is late for each of its rows: use late='drop' or late='error'"
+        )
+    if key_ttl is not None and plan.choice.deadlines:
+        raise EventError(
+            f"query {plan.name!r}: key_ttl forgets partitions with all their events, also while "
+            "matches with an absence at their end wait there: leave it out"
+        )
+    if late not in LATE:
+        raise ValueError(f"late must be one of {', '.join(map(repr, LATE))}, not {late!r}")
+    if key_ttl is not None and plan.choice.waits:
+        raise EventError(
+            f"query {plan.name!r}: key_ttl would forget matches of SELECT {plan.choice.per_start} "
+            "that wait for their window to pass: leave out key_ttl"
+        )
 
 
 _DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)

@@ -36,15 +36,14 @@ offset type
 
 0      i8    number of the segment
 8      u1    its kind
-9      u1    of keys: which values of partitions it has, a bit for each; of kept events: their
-             group, where they leave at different times (`Members`)
+9      u1    of keys: a bit for each value of partitions that it has; of kept events: the group
 10     u2    the number of pieces in which it is stored
 12     u4    rows
 16     u4    CRC-32 of its bytes; with sections, of their directory
 20     u4    the number of hash bits that number its sections (`sections`); 0: it has none
 24     u8    bytes
-32     i8    the earliest of its times: of its events, or of the last events of its partitions;
-             of a group of kept events that leave before the window has passed, by so much earlier
+32     i8    the earliest of its times: of its events (of a group that leaves earlier, so much
+             earlier), or of the last events of its partitions
 40     i8    the latest, likewise
 ====== ===== =================================================================================
 
@@ -203,6 +202,7 @@ class StateFormat:
         self._with_other_positions = identity(other, layout, text, contexts.tobytes())
         self._buckets = buckets
         self.leaves_earlier = tuple(leaves_earlier)
+        self._most_values = (1, len(self.leaves_earlier), _MOST_VALUES)  # by kind
         time = source.order_by[0] if source.uncertain is None else source.uncertain.high
         self._latest = [f.name for f in layout.fields].index(time)
         self.values = values
@@ -309,14 +309,10 @@ class StateFormat:
         if (
             wrong
             or one.values >> len(KEY_VALUES.names or ())
-            or one.values >= self._most_values(one.kind)
+            or one.values >= self._most_values[one.kind]
         ):
             raise self.damaged("its header says what no header does")
         return one
-
-    def _most_values(self, kind: int) -> int:
-        """One more than the largest number in the column `values` of a kind of segments."""
-        return {WAITING: 1, KEPT: len(self.leaves_earlier), KEYS: _MOST_VALUES}[kind]
 
     # --- segments ---------------------------------------------------------------------------------
 
