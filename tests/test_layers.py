@@ -78,6 +78,7 @@ ROOMS = {
         ("past",),
         ("source",),
     ),
+    "celc_runtime.chain": (("streams",), ("",)),
     "celc_runtime.stream": (("",), ("one_bucket",), ("stored",)),
     "celc_runtime.arrow": (("matches",), ("tables",), ("events",), ("",)),
     "celc_runtime.spark": (("",), ("worker",), ("answers",), ("input",)),

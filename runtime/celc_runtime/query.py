@@ -17,7 +17,7 @@ import pyarrow as pa
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.chain.columns import source_of
 from celc_runtime.display import queries_html, query_text
-from celc_runtime.plan.errors import EventWarning
+from celc_runtime.plan.errors import EventError, EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.program import Program, ShippedFunction, warn_of_growth
@@ -339,6 +339,10 @@ class CompiledQuery:
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
+            if program.plan.source.reads:
+                from celc_runtime.chain.streams.explain import explain_chain
+
+                return explain_chain(program, events)
             return explain_stream(program, events)
         found: ChainPlan | SparkPlan
         with jobs_told() as jobs:
@@ -390,7 +394,6 @@ class CompiledQuery:
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
         from celc_runtime.spark.answers.compact import check_frame
-        from celc_runtime.stream.match import stream_matches
 
         check_frame(events, "match_stream")
         query = self
@@ -406,15 +409,15 @@ class CompiledQuery:
                 )
             query = query.with_options(order_by=event_time)
         route = Route.UNBOUNDED if allow_unbounded_state else Route.STREAM
-        return stream_matches(
+        return _streamed(
             query._entered(route, parameters).on_spark,
             events,
+            key_ttl,
             watermark=watermark,
             late=late,
             api=api,
             allow_unbounded_state=allow_unbounded_state,
             max_event_time_skew=max_event_time_skew,
-            key_ttl=key_ttl,
             buckets=buckets,
             checkpoint=checkpoint,
         )
@@ -512,6 +515,24 @@ class CompiledQuery:
         return self.program.shipped.__reduce__()
 
 
+def _streamed(
+    program: Program, events: DataFrame, key_ttl: str | None, **options: Any
+) -> DataFrame:
+    """The matches of a query on a stream, by the operator for one query or for several."""
+    if not program.plan.source.reads:
+        from celc_runtime.stream.match import stream_matches
+
+        return stream_matches(program, events, key_ttl=key_ttl, **options)
+    from celc_runtime.chain.streams.match import Call, chain_stream
+
+    if key_ttl is not None:
+        raise EventError(
+            f"query {program.name!r} reads other queries, and key_ttl would forget partitions of "
+            "each at other times: leave it out"
+        )
+    return chain_stream(program, events, Call(**options))
+
+
 def _with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
     """A program with tables of parameters, those of Spark collected."""
     return with_tables(program, {name: _collected(program, name, tables[name]) for name in tables})
@@ -525,7 +546,7 @@ def _collected(program: Program, name: str, table: Any) -> Any:
     return collected(program, name, table)
 
 
-_NAMES_OF_ALL = ("match_all", "match_all_table", "rows")
+_NAMES_OF_ALL = ("explain_all_stream", "match_all", "match_all_stream", "match_all_table", "rows")
 
 _MODULE_NAMES = (
     "INPUT_SCHEMA",
@@ -562,7 +583,7 @@ def module_names(
             (query,) = queries.values()
             return getattr(query, name)
         if name in _NAMES_OF_ALL:
-            from celc_runtime.chain.all_queries import AllQueries
+            from celc_runtime.chain.streams.all_queries import AllQueries
 
             of_all = AllQueries({name: query.program for name, query in queries.items()})
             return getattr(of_all, name)

@@ -46,6 +46,9 @@ def low(x: Any) -> Any:
     return x[0] < 3
 
 
+_BELOW = "SELECT p.id AS id FROM S WHERE A AS p"
+_WAITS = "SELECT LONGEST p.id AS id FROM S WHERE A AS p ; (B)+ WITHIN 9 EVENTS"
+
 _FUNCTION = {"aggregate": "FUNCTION low(INT[]): BOOLEAN\n"}
 
 PARTS = (
@@ -119,6 +122,10 @@ PARTS = (
     Part("`FOR EACH` with an aggregate", {"each": "rule"}, around="φ FILTER COUNT(x) < rule.id"),
     Part("is read by another query", {"above": "FROM q WHERE q AS r"}),
     Part("reads another query", {"streams": "below, S", "second": "below AS y"}),
+    Part(
+        "reads a query with `LONGEST` of EVENTS",
+        {"streams": "below, S", "second": "below AS y", "below": _WAITS},
+    ),
     Part("uncertain time", {"times": "UNCERTAIN [ts, high] BY 1 SECONDS "}),
     Part("events that last", {"times": "LASTING [high, ts] "}),
     Part('`ties="simultaneous"`', options={"ties": "simultaneous"}),
@@ -143,6 +150,7 @@ TOGETHER = (
     ("`COLLAPSED`", "absence at the end up to `WITHIN`"),
     ("`TOTAL`", "absence at the end up to `WITHIN`"),
     ("`PARTITION BY`", "absence at the end"),
+    ("`PARTITION BY`", "reads another query"),
     ("absence between", "uncertain time"),
     ("`TOTAL`", "uncertain time"),
     ("`FOR EACH`", "uncertain time"),
@@ -225,7 +233,7 @@ def _text(places: Mapping[str, str], items: str, formula: str) -> str:
     return (
         f"CREATE STREAM S {times}{{ {events} }}\n{given('aggregate', '')}"
         + ("PARAMETERS rule { id: INT }\n" if "each" in places else "")
-        + ("QUERY below: SELECT p.id AS id FROM S WHERE A AS p\n" if "streams" in places else "")
+        + (f"QUERY below: {given('below', _BELOW)}\n" if "streams" in places else "")
         + f"QUERY q: {' '.join(filter(None, clauses))}\n"
         + (f"QUERY top: SELECT * {places['above']}\n" if "above" in places else "")
     )

@@ -19,7 +19,6 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.program import Rows
 from celc_runtime.stream.formats import StreamOptions
-from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.rules import hash_of_rows
@@ -35,7 +34,7 @@ AFTER_ALL = END_OF_TIME // 1000
 EVENT_TIME = "event_time"
 
 _PIECES = pa.list_(pa.struct([("place", pa.int64()), ("data", pa.string())]))
-_STATES = pa.schema([("bucket", pa.int32()), ("state", _PIECES)])
+STATES = pa.schema([("bucket", pa.int32()), ("state", _PIECES)])
 
 
 def instant(milliseconds: int) -> dt.datetime:
@@ -123,7 +122,7 @@ class Operator:
                 }
                 for label, header in self.headers.items()
             ]
-            batch = pa.RecordBatch.from_pylist(states, schema=_STATES)
+            batch = pa.RecordBatch.from_pylist(states, schema=STATES)
             return [
                 row
                 for found in finished(self.query.program, self.options, [batch], self.rules)
@@ -143,7 +142,7 @@ class Operator:
         step, rows = self.task.step(
             label, self.headers.get(label), stored.get, blocks, self.watermark
         )
-        self._note_timers(label, step, expired)
+        self.timers = noted_timers(self.timers, label, step, expired, self.watermark)
         if step.is_changed:
             self.headers[label] = step.header
             self.written += len(step.header)
@@ -157,22 +156,6 @@ class Operator:
             self.counts[name] += sum(row[name] for row in rows)
         self.kept[label] = rows[0]
         return rows
-
-    def _note_timers(self, label: int, step: Step, expired: int | None) -> None:
-        timers = self.timers.pop(label, set())
-        if expired is not None:
-            # Spark takes an expired timer away by itself once its handler has returned.
-            timers.discard(expired)
-        for timer in step.unset_timers:
-            assert timer in timers or timer == expired, "no such timer is set"
-            timers.discard(timer)
-        for timer in step.set_timers:
-            assert timer not in timers, "the timer is set already"
-            assert timer > self.watermark, "a timer would go off at once"
-            timers.add(timer)
-        assert len(timers) <= 1, "timers gather"
-        if timers:
-            self.timers[label] = timers
 
     def _unpacked(self, told: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if not told:
@@ -188,6 +171,26 @@ class Operator:
             for found in unpacked(self.query.program, self.options, [batch], self.rules)
             for row in found.to_pylist()
         ]
+
+
+def noted_timers(
+    known: dict[int, set[int]], label: int, step: Any, expired: int | None, watermark: int
+) -> dict[int, set[int]]:
+    """The timers of all buckets after a step of one, held against what Spark allows."""
+    timers = set(known.get(label, ()))
+    if expired is not None:
+        # Spark takes an expired timer away by itself once its handler has returned.
+        timers.discard(expired)
+    for timer in step.unset_timers:
+        assert timer in timers or timer == expired, "no such timer is set"
+        timers.discard(timer)
+    for timer in step.set_timers:
+        assert timer not in timers, "the timer is set already"
+        assert timer > watermark, "a timer would go off at once"
+        timers.add(timer)
+    assert len(timers) <= 1, "timers gather"
+    others = {one: of_one for one, of_one in known.items() if one != label}
+    return {**others, label: timers} if timers else others
 
 
 def shuffled(times: Sequence[int], delay: int, rng: random.Random) -> list[int]:
@@ -211,12 +214,12 @@ def streamed(
     `largest`, in an order that the watermark's delay allows, which is drawn too. Half of the
     streams have segments of few rows with sections, where few partitions are busy. `rules`: the
     rows of a query FOR EACH."""
-    with _perhaps_in_sections(rng):
+    with perhaps_in_sections(rng):
         return _streamed(query, events, rng, options, largest, time, rules)
 
 
 @contextmanager
-def _perhaps_in_sections(rng: random.Random) -> Iterator[None]:
+def perhaps_in_sections(rng: random.Random) -> Iterator[None]:
     """Half of the time, segments of few rows have sections."""
     with pytest.MonkeyPatch.context() as patch:
         if rng.random() < 0.5:
@@ -296,7 +299,7 @@ def streamed_behind(
     late, of_rules = ("side", 0) if rules is None else ("drop", hash_of_rows(rules))
     options = StreamOptions({"row": "LONG"}, late=late, buckets=buckets, rules=of_rules)
     table, told, refused = table_of(query.plan, events), list[Row](), set[int]()
-    with _perhaps_in_sections(rng):
+    with perhaps_in_sections(rng):
         operator = Operator(query, options, rng=rng, rules=rules)
         place = latest = 0
         while place < len(order):

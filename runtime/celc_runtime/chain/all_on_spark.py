@@ -68,7 +68,7 @@ def matches_of_module_on_spark(programs: Mapping[str, Program], events: DataFram
     found = [_in_one_job(programs, together, events)] if together else []
     for name, program in apart.items():
         matches = chain_matches(program, events, None, presorted=False, progress=False)
-        found.append(_wide(programs, name, matches))
+        found.append(wide(programs, name, matches))
     return reduce(lambda one, other: one.unionAll(other), found)
 
 
@@ -76,7 +76,7 @@ def _is_apart(program: Program) -> bool:
     return bool(program.plan.source.reads and why_apart(program))
 
 
-def _wide(programs: Mapping[str, Program], name: str, matches: DataFrame) -> DataFrame:
+def wide(programs: Mapping[str, Program], name: str, matches: DataFrame) -> DataFrame:
     """The matches of one query as rows of the answers of all."""
     from pyspark.sql import functions
 
@@ -115,7 +115,7 @@ def _in_one_job(
                 f"query {name!r}: match_all: EVENT OTHER stands for other types in queries of "
                 f"other streams: run it alone, as in module.{name}.match(df)"
             )
-    rows = needed_columns(_read_plan(plain, together), events)
+    rows = needed_columns(read_plan(plain, together), events)
     clocks: dict[str, int | float] = {}
     for name, program in plain.items():
         if program.plan.asks_for_clock:
@@ -146,7 +146,7 @@ def _in_one_job(
     return mapped(ordered, reader, ddl_of(programs))
 
 
-def _read_plan(plain: Mapping[str, Program], together: Mapping[str, Program]) -> Plan:
+def read_plan(plain: Mapping[str, Program], together: Mapping[str, Program]) -> Plan:
     """What the queries read of the rows. Columns are derived for those that read no others; a chain
     derives its own, of the columns that it reads."""
     if len(plain) == len(together):

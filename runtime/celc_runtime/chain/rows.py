@@ -64,12 +64,12 @@ def event_table(program: Program, declared: pa.Table, answers: dict[str, pa.Tabl
     if declared_types(program):
         if source.tiebreak:
             declared = declared.take(_ascending(declared, source.tiebreak))
-        tables.append(_of_declared(plan, declared, declared_types(program)))
+        tables.append(declared_events(program, declared))
         sources.append(np.arange(-len(declared), 0))
     for number, level in enumerate(program.levels, 1):
         answer = answers[level.name]
         answer = answer.take(_ascending(answer, ["start_time", *told_apart_by(level.plan)]))
-        tables.append(_of_rows(plan, level.plan, answer))
+        tables.append(row_events(program, level.plan, answer))
         sources.append(np.full(len(answers[level.name]), number))
     table = pa.concat_tables(tables)
     place = unused_name("source", table.column_names)
@@ -104,7 +104,10 @@ def _ascending(table: pa.Table, names: Sequence[str]) -> pa.Array:
     return places
 
 
-def _of_declared(plan: Plan, table: pa.Table, types: Types) -> pa.Table:
+def declared_events(program: Program, table: pa.Table) -> pa.Table:
+    """Rows of declared streams (`declared_rows`) as events of a query that reads others, row by
+    row."""
+    plan, types = program.plan, declared_types(program)
     columns: dict[str, pa.ChunkedArray | pa.Array] = {}
     rows = len(table)
     if plan.source.type_name in table.column_names:
@@ -129,7 +132,9 @@ def _of_declared(plan: Plan, table: pa.Table, types: Types) -> pa.Table:
     return pa.table(columns)
 
 
-def _of_rows(plan: Plan, level: Plan, answer: pa.Table) -> pa.Table:
+def row_events(program: Program, level: Plan, answer: pa.Table) -> pa.Table:
+    """The rows of a query `level` as events of a query that reads it, row by row."""
+    plan = program.plan
     order, rows = plan.source.order_by[0], len(answer)
     values = {name: answer.column(place) for place, name in enumerate(level.source.partition_by)}
     values |= {one.name: answer.column(one.name) for one in level.answer.expressions}

@@ -16,6 +16,7 @@ import hashlib
 import importlib.abc
 import importlib.util
 import json
+import lzma
 import marshal
 import os
 import pkgutil
@@ -470,13 +471,16 @@ def _unpacked(packed: bytes) -> dict[str, str]:
 
 
 # The last function of the file: if it exists, the whole file has run (`shipping._LOAD` tests that).
-def restore(text: str, packed: bytes, options: dict[str, object], query: str) -> object:
+def restore(text: str | bytes, packed: bytes, options: dict[str, object], query: str) -> object:
     """The query named `query` from its module's text, with its options.
 
+    text: of the module; bytes are the text in the format of lzma.
     packed: the runtime's modules, source texts by name, as JSON in zlib's format; empty for a
     standalone module, which brings them. A process that already has this very runtime uses it. All
     others use a copy under a name of its own, which no other version can clash with.
     """
+    if isinstance(text, bytes):
+        text = lzma.decompress(text).decode()
     entry = {_ENTRY: text}
     package = _PACKAGE
     try:

@@ -7,7 +7,7 @@ with an equality then costs what its rows cost, not what the batch costs. This a
 absence of frequent events: between two rows that a match can contain, it reads one of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -38,14 +38,21 @@ class RelevantRows:
     """The rows of one batch by types and conditions.
 
     plan: of the group that reads the batch. events: conforming, of declared types only. parts:
-    int64, the rows with which partitions begin, without the first row.
+    int64, the rows with which partitions begin, without the first row. of_types: the rows of each
+    event type, if the events do not say them.
     """
 
-    def __init__(self, plan: Plan, events: pa.RecordBatch, parts: np.ndarray) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        events: pa.RecordBatch,
+        parts: np.ndarray,
+        of_types: Mapping[tuple[str, str], np.ndarray] | None = None,
+    ) -> None:
         self._plan = plan
         self._events = events
         self._parts = parts
-        self._of_types: dict[tuple[str, str], _Rows] | None = None
+        self._of_types: Mapping[tuple[str, str], _Rows] | None = of_types
         self._tests: dict[tuple[tuple[str, str], AttributeTest], np.ndarray] = {}
         self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self._coded: dict[str, tuple[np.ndarray, list[str]]] = {}

@@ -91,10 +91,52 @@ def _is_clocked(program: Program) -> bool:
     return program.plan.asks_for_clock or any(map(_is_clocked, program.levels))
 
 
+def why_apart(program: Program) -> str:
+    """Why one operator of a stream cannot run a query together with those that it reads; empty if
+    it can, or reads none."""
+    sources = [one.plan.source for one in _chain(program)]
+    if len({source.partition_by for source in sources}) > 1:
+        return "it has another PARTITION BY than a query that it reads, directly or not"
+    if any(source.chosen_keys for source in sources):
+        return "a key of PARTITION BY is another attribute for each event type"
+    if len({tuple(map(source.type_of, source.partition_by)) for source in sources}) > 1:
+        return "its keys are of other types than those of a query that it reads, directly or not"
+    if any(source.made.intersection(source.partition_by) for source in sources):
+        return "a key of PARTITION BY is computed"
+    if any(source.rest for source in sources):
+        return "EVENT OTHER stands for other types in queries of other streams"
+    return ""
+
+
+def _chain(program: Program) -> list[Program]:
+    found = [program]
+    for level in program.levels:
+        found += _chain(level)
+    return found
+
+
+def _reads_apart(program: Program) -> bool:
+    return bool(program.plan.source.reads) and bool(why_apart(program))
+
+
+def _reads_what_waits(program: Program) -> bool:
+    """Whether a query that is read has rows that become known at no time after their end, although
+    a stream could run it alone."""
+    for level in _chain(program)[1:]:
+        plan, window = level.plan, level.plan.matching.window
+        if plan.choice.waits and window is not None:
+            other = plan.window_attribute not in (None, *plan.source.order_by[:1])
+            if window.unit == "EVENTS" or other:
+                return True
+    return False
+
+
 ROW_PATTERN = Feature("MATCH_RECOGNIZE", lambda p: False)
 """A query of MATCH_RECOGNIZE has no other feature."""
 
 READS = Feature("reads other queries", lambda p: bool(p.plan.source.reads))
+READS_APART = Feature("reads queries that one operator cannot run with it", _reads_apart)
+READS_WHAT_WAITS = Feature("reads a query that waits without a bound", _reads_what_waits)
 FOR_EACH = Feature("FOR EACH", lambda p: p.plan.source.parameters is not None)
 COUNTS_EVENTS = Feature(
     "a window of EVENTS around parameters",

@@ -121,11 +121,21 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        has.READS,
+        has.READS_APART,
         "reader-on-a-stream",
-        "it reads the rows of {reads}, and a stream runs one query",
-        "write the matches of the queries that are read to a table, as a stream of its own each, "
-        "and let a query over that table read it",
+        "it reads the rows of {reads}, and one operator of a stream cannot run them together, "
+        "because {apart}",
+        "make PARTITION BY the same in all of them, or write the rows of {read} to a table "
+        "(match_stream, a stream of its own), and read this table as a stream in a file of its "
+        "own: {declared}",
+    ),
+    _refused(
+        _STREAMS,
+        has.READS_WHAT_WAITS,
+        "reader-of-what-waits",
+        "it reads rows of {reads} that become known at no time after their end, because LONGEST or "
+        "DISJOINT compares the matches of a window of EVENTS or of another attribute",
+        "give the query that is read a window of time on the order column",
     ),
     # The page of an automaton.
     _refused(
@@ -225,7 +235,7 @@ RULES = (
         Route.COMPACT,
         has.APART,
         "compact-conditions",
-        "{apart}, and a node of a graph knows few numbers of the events after it",
+        "{uncarried}, and a node of a graph knows few numbers of the events after it",
         _GRAPHS,
     ),
     _refused(

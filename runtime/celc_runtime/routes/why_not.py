@@ -5,9 +5,10 @@ from typing import Protocol
 
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.joins import why_not_joined
+from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.program import Program
-from celc_runtime.routes.features import ROW_PATTERN, Feature
+from celc_runtime.routes.features import ROW_PATTERN, Feature, why_apart
 from celc_runtime.routes.rules import RULES, Reason, Route
 
 
@@ -26,7 +27,16 @@ def why_not(program: Asked, route: Route) -> Reason | None:
             words = _words(program)
             told = rule.reason
             return replace(told, why=told.why.format(**words), instead=told.instead.format(**words))
+    if route in _RUN_TOGETHER and isinstance(program, Program):
+        for level in program.levels:
+            reason = why_not(level, route)
+            if reason is not None:
+                return replace(reason, why=f"it reads {level.name!r}, and there {reason.why}")
     return None
+
+
+_RUN_TOGETHER = (Route.STREAM, Route.UNBOUNDED)
+"""Routes that run a query together with those that it reads, in the same way."""
 
 
 def check(program: Asked, route: Route) -> None:
@@ -63,6 +73,9 @@ def _words(program: Asked) -> dict[str, str]:
     return {
         "name": plan.name,
         "reads": ", ".join(plan.source.reads),
+        "read": plan.source.reads[0] if plan.source.reads else "",
+        "apart": why_apart(program) if plan.source.reads else "",
+        "declared": "" if not program.levels else _as_stream(program.levels[0].plan),
         "set": name,
         "choice": str(choice),
         "limit": str(plan.choice.limit if choice is None else choice.limit),
@@ -71,6 +84,19 @@ def _words(program: Asked) -> dict[str, str]:
         "size": "" if plan.matching.window is None else f"{plan.matching.window.size:,.0f}",
         "at_end": plan.choice.at_end,
         "column": own_aggregate(plan) or "",
-        "apart": program.listing.apart if isinstance(program.listing, Checked) else "",
+        "uncarried": program.listing.apart if isinstance(program.listing, Checked) else "",
         "joins": why_not_joined(plan, program.joins),
     }
+
+
+def _as_stream(plan: Plan) -> str:
+    """The declaration of the rows of a query as a stream of events that last, in one line."""
+    shown = {name: plan.source.type_of(name) for name in plan.source.partition_by}
+    shown |= {one.name: one.type for one in plan.answer.expressions}
+    time = plan.source.type_of(plan.source.order_by[0]) if plan.source.order_by else "TIMESTAMP"
+    shown |= {"start_time": time, "end_time": time}
+    attributes = ", ".join(f"{name}: {type}" for name, type in shown.items())
+    return (
+        f"CREATE STREAM {plan.name} LASTING [start_time, end_time] "
+        f"{{ EVENT {plan.name} {{ {attributes} }} }}"
+    )

@@ -15,18 +15,14 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from celc_runtime.plan.errors import StateError
-from celc_runtime.program import Program
 from celc_runtime.stream.processor import HEADER, STATE
 from celc_runtime.stream.stored.state import buckets_in
 from celc_runtime.stream.stored.texts import bytes_of
-from celc_runtime.stream.tasks import check_header, finishing_route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,16 +32,17 @@ _MARK = "celc_finished"
 _PLAN = "_celc_stream"
 
 
-def remember_plan(
-    matches: DataFrame,
-    program: Program,
-    options: dict[str, Any],
-    table: pa.RecordBatch | None,
-) -> DataFrame:
-    """Attach what `finish` needs to a DataFrame: program, options, and the rows of a query FOR
-    EACH."""
-    setattr(matches, _PLAN, (program, options, table))
+def remember_plan(matches: DataFrame, name: str, last: Mapping[str, Any]) -> DataFrame:
+    """Attach what `finish` needs to a DataFrame: a name for its note, and for each state variable
+    the function that gives the last matches of its buckets."""
+    setattr(matches, _PLAN, (name, last))
     return matches
+
+
+def last_steps(matches: DataFrame) -> Mapping[str, Any]:
+    """The functions that `remember_plan` attached."""
+    found: Mapping[str, Any] = getattr(matches, _PLAN)[1]
+    return found
 
 
 def finish(
@@ -73,15 +70,17 @@ def finish(
             "finish takes the DataFrame that match_stream returned; what is made of it further "
             "belongs into write"
         )
-    program, options, table = made
+    name, last = made
     if is_finished(spark, checkpoint):
         return False
     number = _last_batch(spark, checkpoint)
-    rest = _states(spark, checkpoint).mapInArrow(
-        partial(finishing_route(program), options, table), matches.schema
-    )
+    found = [
+        _states(spark, checkpoint, variable, len(last)).mapInArrow(function, matches.schema)
+        for variable, function in last.items()
+    ]
+    rest = reduce(lambda one, other: one.unionAll(other), found)
     write(rest, number + 1)
-    note = json.dumps({"query": program.name, "after_batch": number})
+    note = json.dumps({"query": name, "after_batch": number})
     noted = spark.createDataFrame([(note,)], "value STRING").coalesce(1)
     noted.write.mode("overwrite").text(posixpath.join(checkpoint, _MARK))
     return True
@@ -93,22 +92,28 @@ def is_finished(spark: SparkSession, checkpoint: str) -> bool:
 
 
 def check_checkpoint(
-    spark: SparkSession, checkpoint: str, program: Program, options: dict[str, Any]
+    spark: SparkSession,
+    checkpoint: str,
+    named: str,
+    checks: Mapping[str, Callable[[int, bytes], None]],
+    operators: int = 1,
 ) -> None:
     """Raises StateError for a checkpoint that is finished, or has the state of another query.
 
-    The checkpoint need not exist yet.
+    The checkpoint need not exist yet. named: the query or queries, for messages. checks: for each
+    state variable a function of the label of a bucket and its header. operators: their number.
     """
     if is_finished(spark, checkpoint):
         raise StateError(
-            f"query {program.name!r}: the stream of this checkpoint has been ended by finish, and "
+            f"{named}: the stream of this checkpoint has been ended by finish, and "
             "going on from it would find its last matches once more: begin a new checkpoint"
         )
     if not _batches(spark, posixpath.join(checkpoint, "commits")):
         return
-    found = _first_header(spark, checkpoint)
-    if found is not None:
-        check_header(program, options, *found)
+    for variable, check in checks.items():
+        found = _first_header(spark, checkpoint, variable, operators)
+        if found is not None:
+            check(*found)
 
 
 def recorded_buckets(spark: SparkSession, checkpoint: str) -> int | None:
@@ -116,40 +121,53 @@ def recorded_buckets(spark: SparkSession, checkpoint: str) -> int | None:
 
     Raises StateError for a checkpoint of an earlier version of celc.
     """
+    found = first_header(spark, checkpoint, STATE, 1)
+    return None if found is None else buckets_in(found)
+
+
+def first_header(
+    spark: SparkSession, checkpoint: str, variable: str, operators: int
+) -> bytes | None:
+    """The header of some bucket; None: there is none yet. The last two arguments: the name of the
+    state variable, and how many operators the stream has."""
     if not _batches(spark, posixpath.join(checkpoint, "commits")):
         return None
-    found = _first_header(spark, checkpoint)
-    return None if found is None else buckets_in(found[1])
+    found = _first_header(spark, checkpoint, variable, operators)
+    return None if found is None else found[1]
 
 
-def _states(spark: SparkSession, checkpoint: str) -> DataFrame:
-    """The states of the stream's operator: a row for each bucket, in the form for `finished`."""
+def _states(spark: SparkSession, checkpoint: str, variable: str, operators: int) -> DataFrame:
+    """The states of an operator: a row for each bucket, in the form for `finished`."""
     from pyspark.sql import functions
 
     pieces = functions.collect_list(functions.struct("place", "data"))
-    return _pieces(spark, checkpoint).groupBy("bucket").agg(pieces.alias("state"))
+    found = _pieces(spark, checkpoint, variable, operators).groupBy("bucket")
+    return found.agg(pieces.alias("state"))
 
 
-def _first_header(spark: SparkSession, checkpoint: str) -> tuple[int, bytes] | None:
+def _first_header(
+    spark: SparkSession, checkpoint: str, variable: str, operators: int
+) -> tuple[int, bytes] | None:
     """The label of a bucket, and its header; None: there is no bucket."""
-    headers = _pieces(spark, checkpoint).where(f"place = {HEADER}").select("bucket", "data")
-    found = headers.limit(1).collect()
+    pieces = _pieces(spark, checkpoint, variable, operators)
+    found = pieces.where(f"place = {HEADER}").select("bucket", "data").limit(1).collect()
     return (found[0][0], bytes_of(found[0][1])) if found else None
 
 
-def _pieces(spark: SparkSession, checkpoint: str) -> DataFrame:
+def _pieces(spark: SparkSession, checkpoint: str, variable: str, operators: int) -> DataFrame:
     return (
         spark.read.format("statestore")
         .option("path", checkpoint)
-        .option("operatorId", _operator(spark, checkpoint))
-        .option("stateVarName", STATE)
+        .option("operatorId", _operator(spark, checkpoint, variable, operators))
+        .option("stateVarName", variable)
         .load()
         .selectExpr("key.bucket AS bucket", "user_map_key.place", "user_map_value.data")
     )
 
 
-def _operator(spark: SparkSession, checkpoint: str) -> int:
-    """The number of the operator that keeps states."""
+def _operator(spark: SparkSession, checkpoint: str, variable: str, wanted: int) -> int:
+    """The number of the operator that keeps states in a variable; wanted: how many the stream
+    has."""
     operators = (
         spark.read.format("state-metadata")
         .load(checkpoint)
@@ -158,20 +176,25 @@ def _operator(spark: SparkSession, checkpoint: str) -> int:
         .distinct()
         .collect()
     )
-    if len(operators) != 1:
+    if len(operators) != wanted:
         raise StateError(
             f"the checkpoint {checkpoint} has {len(operators)} operators with states of their own, "
-            "and finish serves a stream with one: run each match_stream as a stream by itself"
+            f"and finish serves a stream with {wanted if wanted > 1 else 'one'}: run each "
+            "match_stream as a stream by itself"
         )
-    number, properties = operators[0]
     # An earlier version had the headers of buckets in a separate variable.
-    if f'"{STATE}"' not in properties or '"header"' in properties:
+    found = [
+        number
+        for number, properties in operators
+        if f'"{variable}"' in properties and '"header"' not in properties
+    ]
+    if not found:
         raise StateError(
             f"the checkpoint {checkpoint} is of an earlier version of celc, whose states this one "
             "does not read: end the stream with that version (availableNow, then finish), and "
             "begin a new checkpoint"
         )
-    return int(number)
+    return int(found[0])
 
 
 def _last_batch(spark: SparkSession, checkpoint: str) -> int:

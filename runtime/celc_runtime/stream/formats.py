@@ -1,6 +1,7 @@
 """How a query is run on a stream, and the formats of its events and states that follow from
 this."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from celc_runtime.plan.plan import Plan
@@ -19,13 +20,18 @@ class StreamOptions(NamedTuple):
     has_types: bool = True  # whether rows have a column of event types
     ahead: str = ""  # the column that marks times too far ahead of the clock; empty: no such limit
     buckets: int = 1  # the number of buckets
+    wanted: tuple[str, ...] = ()
+    """Of an operator of several queries, for each unit the column that marks the rows that can
+    matter to it; empty: all can."""
     rules: int = 0  # a hash of the rows of a query FOR EACH (`rules_of_stream`); 0: not FOR EACH
 
 
 class StreamFormats:
-    """The formats of a query's events and states."""
+    """The formats of a query's events and states; leaves_earlier: as `StateFormat` takes it."""
 
-    def __init__(self, program: Program, options: StreamOptions) -> None:
+    def __init__(
+        self, program: Program, options: StreamOptions, leaves_earlier: Sequence[int] = (0,)
+    ) -> None:
         self.events: RowLayout = row_layout(program.plan, options.tiebreak_types)
         self.states = StateFormat(
             program.plan,
@@ -35,6 +41,7 @@ class StreamFormats:
             key_values(program, options.key_ttl),
             buckets=options.buckets,
             rules=options.rules,
+            leaves_earlier=leaves_earlier,
         )
 
 

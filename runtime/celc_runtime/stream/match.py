@@ -13,9 +13,12 @@ micro-batch, even if no event of the row's partition has been run, and it does n
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
@@ -38,13 +41,16 @@ from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remem
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.monitor import METRICS
 from celc_runtime.stream.packing import PACKED_DDL
-from celc_runtime.stream.processor import bucket_processor
+from celc_runtime.stream.processor import STATE, bucket_processor
 from celc_runtime.stream.rules import hash_of_rows, in_one_order, stream_program
 from celc_runtime.stream.session import TASKS, TASKS_OF_SPARK, prepare
 from celc_runtime.stream.tasks import (
+    COUNTS,
     STEP_DDL,
+    check_header,
+    finishing_route,
     packing_route,
-    side_schema,
+    refused_schema,
     task_route,
     unpacking_route,
 )
@@ -54,7 +60,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
-_LATE = ("drop", "error", "side")
+LATE = ("drop", "error", "side")
 _APIS = ("row", "pandas")
 
 _TIEBREAK_TYPES = {
@@ -94,38 +100,24 @@ def stream_matches(
     key_ttl: str | None,
     buckets: int | None,
     checkpoint: str | None,
+    state: str = STATE,
 ) -> DataFrame:
-    """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
+    """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`. state: the name of
+    the state variable."""
     program, rules = replace(program, rows=None), program.rows  # each step is given these
     plan = program.plan
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if rules is not None:
-        if late == "side":
-            raise EventError(
-                f"query {plan.name!r} has an answer for each row of a table, and an event that is "
-                "late is late for each of its rows: use late='drop' or late='error'"
-            )
         rules = in_one_order(rules)
-    if key_ttl is not None and plan.choice.deadlines:
-        raise EventError(
-            f"query {plan.name!r}: key_ttl forgets partitions with all their events, also while "
-            "matches with an absence at their end wait there: leave it out"
-        )
-    if late not in _LATE:
-        raise ValueError(f"late must be one of {', '.join(map(repr, _LATE))}, not {late!r}")
+    _check_options(plan, late, key_ttl, has_rules=rules is not None)
     duration(watermark, "watermark")
     rows = needed_columns(plan, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
-    if key_ttl is not None and plan.choice.waits:
-        raise EventError(
-            f"query {plan.name!r}: key_ttl would forget matches of SELECT {plan.choice.per_start} "
-            "that wait for their window to pass: leave out key_ttl"
-        )
     order = plan.source.order_by[0]
-    instant = _instant(OrderColumn(order, "TIMESTAMP", types[order]))
-    rows, moment = _watermarked(plan, rows, instant, watermark, max_event_time_skew)
+    instant = instant_of(OrderColumn(order, "TIMESTAMP", types[order]))
+    rows, moment = watermarked(rows, instant, watermark, max_event_time_skew, partial(_kept, plan))
     options = StreamOptions(
-        tiebreak_types=_tiebreak_types(plan, types),
+        tiebreak_types=tiebreak_types(plan, types),
         late=late,
         key_ttl=None if key_ttl is None else duration(key_ttl, "key_ttl"),
         has_types=plan.source.type_name in types,
@@ -138,11 +130,16 @@ def stream_matches(
             f"query {plan.name!r} has a column {min(taken)!r}, and late='side' adds one: choose "
             "another name with AS"
         )
-    chosen_api = _chosen_api(api)
+    chosen = chosen_api(api)
     prepare(events.sparkSession)
     if checkpoint is not None:
-        check_checkpoint(events.sparkSession, checkpoint, program, options._asdict())
-    return _steps(program, rows, options, chosen_api, rules)
+        check_checkpoint(
+            events.sparkSession,
+            checkpoint,
+            f"query {program.name!r}",
+            {state: partial(check_header, program, options._asdict())},
+        )
+    return _steps(program, rows, options, chosen, rules, state)
 
 
 def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
@@ -153,6 +150,27 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
             "DataFrame is there as a whole: use match"
         )
     check(program, Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
+
+
+def _check_options(plan: Plan, late: str, key_ttl: str | None, *, has_rules: bool) -> None:
+    """Raises EventError or ValueError for options that the query does not have."""
+    if has_rules and late == "side":
+        raise EventError(
+            f"query {plan.name!r} has an answer for each row of a table, and an event that is "
+            "late is late for each of its rows: use late='drop' or late='error'"
+        )
+    if key_ttl is not None and plan.choice.deadlines:
+        raise EventError(
+            f"query {plan.name!r}: key_ttl forgets partitions with all their events, also while "
+            "matches with an absence at their end wait there: leave it out"
+        )
+    if late not in LATE:
+        raise ValueError(f"late must be one of {', '.join(map(repr, LATE))}, not {late!r}")
+    if key_ttl is not None and plan.choice.waits:
+        raise EventError(
+            f"query {plan.name!r}: key_ttl would forget matches of SELECT {plan.choice.per_start} "
+            "that wait for their window to pass: leave out key_ttl"
+        )
 
 
 _DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)
@@ -170,7 +188,7 @@ def duration(text: str, name: str) -> int:
     return sum(int(number) * _UNITS[unit] for (number, _), unit in zip(parts, units, strict=True))
 
 
-def _chosen_api(api: str | None) -> str:
+def chosen_api(api: str | None) -> str:
     from pyspark import __version__
     from pyspark.sql import GroupedData
 
@@ -189,11 +207,7 @@ def _buckets(
     program: Program, spark: SparkSession, wanted: int | None, checkpoint: str | None
 ) -> int:
     """The number of buckets: that of the checkpoint if known, unless another one is asked for."""
-    if wanted is not None:
-        if type(wanted) is not int:
-            raise TypeError(f"buckets must be a whole number, not {wanted!r}")
-        if not 1 <= wanted <= MOST_BUCKETS:
-            raise ValueError(f"buckets must be between 1 and {MOST_BUCKETS:,}, not {wanted:,}")
+    check_buckets(wanted)
     if not program.plan.source.key_columns:
         return 1  # there is only one partition
     if wanted is not None:
@@ -202,12 +216,27 @@ def _buckets(
     return recorded or default_buckets(spark)
 
 
+def check_buckets(wanted: int | None) -> None:
+    """Raises TypeError or ValueError for what is no number of buckets."""
+    if wanted is None:
+        return
+    if type(wanted) is not int:
+        raise TypeError(f"buckets must be a whole number, not {wanted!r}")
+    if not 1 <= wanted <= MOST_BUCKETS:
+        raise ValueError(f"buckets must be between 1 and {MOST_BUCKETS:,}, not {wanted:,}")
+
+
 def default_buckets(spark: SparkSession) -> int:
     tasks = int(str(spark.conf.get(TASKS, str(TASKS_OF_SPARK))))
     return min(MOST_BUCKETS, FOR_EACH_TASK * tasks)
 
 
-def _tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:
+def tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:
+    """The types of the tiebreak columns that are no attributes.
+
+    types: of the columns as Spark writes them. Raises EventError for a type that a state does not
+    hold.
+    """
     known = {a.name for a in plan.source.attributes}
     found = {}
     for name in plan.source.tiebreak:
@@ -227,23 +256,30 @@ def _tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:
 # --- the plan -------------------------------------------------------------------------------------
 
 
-def _instant(order: OrderColumn) -> Column:
+def instant_of(order: OrderColumn) -> Column:
     """The time of an event as an instant; a time without a zone is in UTC."""
     return utc_instant(order.column) if order.found == "timestamp_ntz" else order.column
 
 
-def _watermarked(
-    plan: Plan, rows: DataFrame, instant: Column, delay: str, skew: str | None
+def watermarked(
+    rows: DataFrame,
+    instant: Column,
+    delay: str,
+    skew: str | None,
+    kept: Callable[[DataFrame], Column | None],
 ) -> tuple[DataFrame, str]:
     """The rows that can matter, with a watermark, and the name of the column that marks rows too
-    far ahead of the clock (empty: there is no such column)."""
+    far ahead of the clock (empty: there is no such column).
+
+    kept: a condition on the rows that can matter; None: all can.
+    """
     from pyspark.sql import functions
 
     names = rows.columns
     time, ahead = (unused_name(name, names) for name in ("celc_time", "celc_ahead"))
     if skew is None:
         marked = rows.withColumn(time, instant).withWatermark(time, delay)
-        return _filtered(plan, marked, time).select(*map(column_named, names)), ""
+        return _filtered(kept(marked), marked, time).select(*map(column_named, names)), ""
     # The clock is that of the micro-batch, which Spark stores with its offsets. So a micro-batch
     # that is run again makes the same decisions.
     limit = functions.unix_micros(functions.current_timestamp()) + duration(
@@ -256,51 +292,87 @@ def _watermarked(
             instant
         ),
     )
-    marked = _filtered(plan, marked.withWatermark(time, delay), time)
+    marked = marked.withWatermark(time, delay)
+    marked = _filtered(kept(marked), marked, time)
     return marked.select(*map(column_named, (*names, ahead))), ahead
 
 
-def _filtered(plan: Plan, marked: DataFrame, time: str) -> DataFrame:
+def _kept(plan: Plan, rows: DataFrame) -> Column | None:
+    return None if why_not_filtered(plan) else can_matter(plan, rows.schema)
+
+
+def _filtered(kept: Column | None, marked: DataFrame, time: str) -> DataFrame:
     """The rows that can matter; all rows still move the watermark.
 
     Spark moves a filter before the watermark unless the filter names the watermark's own column.
     """
-    if why_not_filtered(plan):
-        return marked
-    return marked.where(can_matter(plan, marked.schema) | column_named(time).isNull())
+    return marked if kept is None else marked.where(kept | column_named(time).isNull())
 
 
 def _steps(
-    program: Program, rows: DataFrame, options: StreamOptions, api: str, rules: Rows | None
+    program: Program,
+    rows: DataFrame,
+    options: StreamOptions,
+    api: str,
+    rules: Rows | None,
+    state: str,
 ) -> DataFrame:
-    from pyspark.sql import functions
-
-    plan = program.plan
     sent = options._asdict()
     table = None if rules is None else rules.batch
-    blocks = mapped(rows, partial(packing_route(program), sent, table), PACKED_DDL)
+    matches = in_buckets(
+        rows,
+        partial(packing_route(program), sent, table),
+        partial(task_route(program), sent),
+        partial(unpacking_route(program), sent, table),
+        _ddl(program.plan, options),
+        api=api,
+        metrics=program.name,
+        state=state,
+    )
+    last = partial(finishing_route(program), sent, table)
+    return remember_plan(matches, program.name, {state: last})
+
+
+def in_buckets(
+    rows: DataFrame,
+    packing: Any,
+    task: Any,
+    unpacking: Any,
+    ddl: str,
+    *,
+    api: str,
+    metrics: str,
+    state: str = STATE,
+) -> DataFrame:
+    """The three steps of a stream over rows with a watermark.
+
+    packing, unpacking: functions for `mapInArrow`. task: makes the task of a worker. ddl: of the
+    answer. metrics: the name of the counts after `METRICS`. state: the name of the state variable.
+    """
+    from pyspark.sql import functions
+
+    blocks = mapped(rows, packing, PACKED_DDL)
     grouped = blocks.groupBy("bucket")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
-    processor = bucket_processor(partial(task_route(program), sent), api)
-    steps = run(processor, STEP_DDL, "append", "EventTime")
-    counts = [name.split()[0] for name in STEP_DDL.split(", ") if name.endswith("BIGINT")]
+    steps = run(bucket_processor(task, api, state), STEP_DDL, "append", "EventTime")
     steps = steps.observe(
-        METRICS + program.name,
-        *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
+        METRICS + metrics,
+        *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in COUNTS),
     )
-    matches = steps.mapInArrow(partial(unpacking_route(program), sent, table), _ddl(plan, options))
-    return remember_plan(matches, program, sent, table)
+    return steps.mapInArrow(unpacking, ddl)
 
 
 def _ddl(plan: Plan, options: StreamOptions) -> str:
-    if options.late != "side":
-        return plan.output_ddl()
-    event = side_schema(plan, options).field("event").type
+    own = plan.output_ddl()
+    return own if options.late != "side" else side_ddl(own, refused_schema(plan, options))
+
+
+def side_ddl(own: str, refused: pa.Schema) -> str:
+    """The columns of matches (`own`, in Spark's notation) and of the events that are not run."""
     fields = []
-    for field in event:
+    for field in refused.field("event").type:
         type = named_type(field.type) or "BINARY"
         fields.append(f"{quoted(field.name)}: {ddl_of(type)}")
-    own = plan.output_ddl()
     return f"kind STRING, {own}{', ' if own else ''}`event` STRUCT<{', '.join(fields)}>"
 
 

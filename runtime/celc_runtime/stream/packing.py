@@ -34,10 +34,10 @@ from celc_runtime.stream.stored.rows import Rows as PackedRows
 
 PACKED_DDL = "bucket INT, events BINARY"
 
-_ROWS_AT_ONCE = 1 << 18
+ROWS_AT_ONCE = 1 << 18
 """Rows that are packed together at least: each value has a fixed cost in Spark."""
 
-_PACKED_SCHEMA = pa.schema([("bucket", pa.int32()), ("events", pa.binary())])
+PACKED_SCHEMA = pa.schema([("bucket", pa.int32()), ("events", pa.binary())])
 
 
 def packed(
@@ -51,8 +51,8 @@ def packed(
     rules: the rows of a query FOR EACH; each of them gets the events that can concern it.
     """
     plan = stream_program(program).plan
-    packer = _Packer(plan, options)
-    parts: list[_Part] = []
+    packer = Packer(plan, options)
+    parts: list[Part] = []
     count = 0
     for batch in map(received, batches):
         if not len(batch):
@@ -61,14 +61,14 @@ def packed(
         for one in [read] if rules is None else _for_each(program.plan, rules, read):
             parts.append(_encoded(plan, packer.layout, options, one))
             count += len(one.codes)
-            if count >= _ROWS_AT_ONCE:
+            if count >= ROWS_AT_ONCE:
                 yield packer.packed(parts)
                 parts, count = [], 0
     if parts:
         yield packer.packed(parts)
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """The events of a batch."""
 
     rows: PackedRows
@@ -105,6 +105,11 @@ def _read(plan: Plan, options: StreamOptions, batch: pa.RecordBatch) -> _Read:
     return _Read(events, codes, ahead, undeclared)
 
 
+def encoded(plan: Plan, layout: RowLayout, options: StreamOptions, batch: pa.RecordBatch) -> Part:
+    """The events of a batch of rows, in their order; rows of undeclared types are only counted."""
+    return _encoded(plan, layout, options, _read(plan, options, batch))
+
+
 def _for_each(plan: Plan, rules: Rows, read: _Read) -> Iterator[_Read]:
     """Pairs of a row and an event that can concern it, as events of `over_pairs`."""
     count = len(read.codes)
@@ -112,12 +117,12 @@ def _for_each(plan: Plan, rules: Rows, read: _Read) -> Iterator[_Read]:
     events = Events(read.events, read.codes.astype(np.int64), nowhere, nowhere)
     undeclared = read.undeclared
     # There may be no pairs: such a micro-batch checks the checkpoint too.
-    for _, chosen, batch in pair_batches(plan, rules, events, _ROWS_AT_ONCE):
+    for _, chosen, batch in pair_batches(plan, rules, events, ROWS_AT_ONCE):
         yield _Read(batch, read.codes[chosen], read.ahead[chosen], undeclared)
         undeclared = 0
 
 
-def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, read: _Read) -> _Part:
+def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, read: _Read) -> Part:
     events, codes, ahead, undeclared = read
     columns = {f.name: plain(events.column(f.name)) for f in layout.fields}
     keys = [f.name for f in layout.keys]
@@ -131,7 +136,7 @@ def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, read: _Read)
         column if column.type == f.arrow_type else column.cast(f.arrow_type)
         for f, column in zip(layout.fields, columns.values(), strict=True)
     ]
-    return _Part(layout.encoded(typed, codes), ahead, undeclared)
+    return Part(layout.encoded(typed, codes), ahead, undeclared)
 
 
 def _idle(plan: Plan, options: StreamOptions, codes: np.ndarray) -> pa.Array | None:
@@ -143,13 +148,15 @@ def _idle(plan: Plan, options: StreamOptions, codes: np.ndarray) -> pa.Array | N
     return pa.array(idle) if idle.any() else None
 
 
-class _Packer:
+class Packer:
+    """Packs events for the buckets of a stream."""
+
     def __init__(self, plan: Plan, options: StreamOptions) -> None:
         self.layout = row_layout(plan, options.tiebreak_types)
         self._labels = labels_of(options.buckets)
-        self._time = [field.name for field in self.layout.fields].index(plan.source.order_by[0])
+        self.time = [field.name for field in self.layout.fields].index(plan.source.order_by[0])
 
-    def packed(self, parts: Sequence[_Part]) -> pa.RecordBatch:
+    def packed(self, parts: Sequence[Part]) -> pa.RecordBatch:
         """A value for each bucket that has rows, and always one for bucket 0.
 
         There every micro-batch checks the checkpoint, and it has the counts that belong to no
@@ -168,11 +175,11 @@ class _Packer:
             bucket, kind = divmod(code, 2)
             if len(of_code.records) or code == 0:
                 extra = undeclared if code == 0 else 0
-                block = block_of(layout, of_code, self._time, kind=kind, undeclared=extra)
+                block = block_of(layout, of_code, self.time, kind=kind, undeclared=extra)
                 found.append(self._labels[bucket])
                 blocks.append(block.data)
         arrays = [pa.array(found, pa.int32()), pa.array(blocks, pa.binary())]
-        return pa.RecordBatch.from_arrays(arrays, schema=_PACKED_SCHEMA)
+        return pa.RecordBatch.from_arrays(arrays, schema=PACKED_SCHEMA)
 
 
 def _check_order(plan: Plan, name: str, column: pa.Array) -> None:

@@ -13,15 +13,16 @@ HEADER = -1  # the number of a bucket's header; other numbers are the pieces of 
 
 
 # Long: a class that Spark's pickler must find inside.
-def bucket_processor(make_task: Callable[[], Any], api: str) -> Any:
-    """The operator's processor; `make_task` makes the `BucketTask` of a worker.
+def bucket_processor(make_task: Callable[[], Any], api: str, state: str = STATE) -> Any:
+    """The operator's processor; `make_task` makes the `BucketTask` of a worker, `state` is the name
+    of its state variable.
 
     Its class is made here, so that Spark's pickler sends the class itself. Its methods use no name
     of this module. They close over what they need, and the pickler sends that too.
     """
     from pyspark.sql.streaming import StatefulProcessor
 
-    variable, of_header = STATE, HEADER
+    variable, of_header = state, HEADER
     rows_of = _rows_of if api == "row" else _frames_of
     blocks_of, rows_out = rows_of()
 

@@ -30,17 +30,20 @@ from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.rules import stream_program, with_rows_again
 from celc_runtime.stream.stored.blocks import IN_TIME, TOO_FAR, Block
 from celc_runtime.stream.stored.known_starts import END_OF_TIME
-from celc_runtime.stream.stored.rows import Rows
+from celc_runtime.stream.stored.rows import RowLayout, Rows
 from celc_runtime.stream.stored.texts import bytes_of, text_of
 
 STEP_DDL = (
     "rows BIGINT, undeclared BIGINT, events BIGINT, matches BIGINT, late BIGINT, ahead BIGINT, "
     "waiting BIGINT, kept BIGINT, pending BIGINT, keys BIGINT, known BIGINT, bytes BIGINT, "
-    "sort_us BIGINT, kernel_us BIGINT, state_us BIGINT, found BINARY, refused BINARY"
+    "sort_us BIGINT, kernel_us BIGINT, state_us BIGINT, query INT, found BINARY, refused BINARY"
 )
-"""The outcome of a micro-batch for a bucket: the counts of `Step`, microseconds, and as Arrow
-messages its matches and the events that were not run. Many matches take further rows, which have
-only matches."""
+"""The outcome of a micro-batch for a bucket: the counts of `Step`, microseconds, the number of a
+query in its operator, and as Arrow messages its matches and the events that were not run. Many
+matches, and those of other queries, take further rows, which have only matches."""
+
+COUNTS = tuple(name.split()[0] for name in STEP_DDL.split(", ") if name.endswith("BIGINT"))
+"""The counts among them."""
 
 _MESSAGE = 1 << 24
 """About the most bytes of matches in a row."""
@@ -85,30 +88,13 @@ class BucketTask:
         layout = self._formats.events
         too_far = layout.joined([block.rows(layout) for block in ahead])
         if self._options.late == "error":
-            self._refuse(step.late, too_far, watermark)
-        undeclared = sum(block.undeclared for block in received)
-        row: dict[str, Any] = {
-            "rows": undeclared + sum(block.events for block in received),
-            "undeclared": undeclared,
-            "events": step.events,
-            "matches": step.match_count,
-            "late": len(step.late.records),
-            "ahead": len(too_far.records),
-            "waiting": step.waiting,
-            "kept": step.kept,
-            "pending": step.pending,
-            "keys": step.keys,
-            "known": step.known,
-            "bytes": step.size,
-            "sort_us": step.sort_time // 1000,
-            "kernel_us": step.kernel_time // 1000,
-            "state_us": step.state_time // 1000,
-            "found": None,
-            "refused": None,
-        }
+            refuse(self._program.plan, layout, step.late, too_far, watermark)
+        row = counts_of(step, received, len(step.late.records), len(too_far.records))
         if self._options.late == "side" and (row["late"] or row["ahead"]):
-            row["refused"] = self._refused(step.late, too_far)
-        return step, _with_matches(row, step.matches)
+            row["refused"] = refused_events(
+                self._program.plan, layout, self._options, step.late, too_far
+            )
+        return step, with_matches(row, [(0, step.matches)])
 
     def close(self) -> None:
         settle()
@@ -130,44 +116,67 @@ class BucketTask:
             raise self._formats.states.damaged(f"there is no bucket {label}")
         return number
 
-    def _refuse(self, late: Rows, ahead: Rows, watermark: int) -> None:
-        plan = self._program.plan
-        for rows, what, remedy in (
-            (late, "late: events up to its time have been run", "a longer watermark delay"),
-            (ahead, "too far ahead of the clock (max_event_time_skew)", "a larger skew"),
-        ):
-            if len(rows.records):
-                names = [f.name for f in self._formats.events.fields]
-                columns = self._formats.events.columns(rows)
-                time = columns[names.index(plan.source.order_by[0])][0]
-                at = pa.scalar(1000 * watermark, pa.timestamp("us", tz="UTC"))
-                raise EventError(
-                    f"query {plan.name!r}: an event of {time} is {what}; the watermark is at {at} "
-                    f"(choose {remedy}, late='drop' or late='side')"
-                )
 
-    def _refused(self, late: Rows, ahead: Rows) -> bytes:
-        kinds = ["late"] * len(late.records) + ["ahead"] * len(ahead.records)
-        rows = self._formats.events.joined([r for r in (late, ahead) if len(r.records)])
-        schema = refused_schema(self._program.plan, self._options)
-        columns = dict(
-            zip(
-                (f.name for f in self._formats.events.fields),
-                self._formats.events.columns(rows),
-                strict=True,
+def counts_of(step: Step, received: Sequence[Block], late: int, ahead: int) -> dict[str, Any]:
+    """The row of a step with its counts, without matches."""
+    undeclared = sum(block.undeclared for block in received)
+    return {
+        "rows": undeclared + sum(block.events for block in received),
+        "undeclared": undeclared,
+        "events": step.events,
+        "matches": step.match_count,
+        "late": late,
+        "ahead": ahead,
+        "waiting": step.waiting,
+        "kept": step.kept,
+        "pending": step.pending,
+        "keys": step.keys,
+        "known": step.known,
+        "bytes": step.size,
+        "sort_us": step.sort_time // 1000,
+        "kernel_us": step.kernel_time // 1000,
+        "state_us": step.state_time // 1000,
+        "query": 0,
+        "found": None,
+        "refused": None,
+    }
+
+
+def refuse(plan: Plan, layout: RowLayout, late: Rows, ahead: Rows, watermark: int) -> None:
+    """Raises EventError if there are events that are not run; watermark: milliseconds."""
+    for rows, what, remedy in (
+        (late, "late: events up to its time have been run", "a longer watermark delay"),
+        (ahead, "too far ahead of the clock (max_event_time_skew)", "a larger skew"),
+    ):
+        if len(rows.records):
+            names = [f.name for f in layout.fields]
+            columns = layout.columns(rows)
+            time = columns[names.index(plan.source.order_by[0])][0]
+            at = pa.scalar(1000 * watermark, pa.timestamp("us", tz="UTC"))
+            raise EventError(
+                f"query {plan.name!r}: an event of {time} is {what}; the watermark is at {at} "
+                f"(choose {remedy}, late='drop' or late='side')"
             )
-        )
-        plan = self._program.plan
-        types = plan.source.declared_types
-        declared = [types[code] for code in self._formats.events.codes(rows)]
-        columns[plan.source.type_name] = pa.array([name for _, name in declared])
-        columns["stream"] = pa.array([stream for stream, _ in declared])
-        event = schema.field("event").type
-        struct = pa.StructArray.from_arrays(
-            [columns[field.name] for field in event], fields=list(event)
-        )
-        batch = pa.RecordBatch.from_arrays([pa.array(kinds), struct], schema=schema)
-        return bytes(batch.serialize())
+
+
+def refused_events(
+    plan: Plan, layout: RowLayout, options: StreamOptions, late: Rows, ahead: Rows
+) -> bytes:
+    """The events that are not run as an Arrow message of `refused_schema`."""
+    kinds = ["late"] * len(late.records) + ["ahead"] * len(ahead.records)
+    rows = layout.joined([r for r in (late, ahead) if len(r.records)])
+    schema = refused_schema(plan, options)
+    columns = dict(zip((f.name for f in layout.fields), layout.columns(rows), strict=True))
+    types = plan.source.declared_types
+    declared = [types[code] for code in layout.codes(rows)]
+    columns[plan.source.type_name] = pa.array([name for _, name in declared])
+    columns["stream"] = pa.array([stream for stream, _ in declared])
+    event = schema.field("event").type
+    struct = pa.StructArray.from_arrays(
+        [columns[field.name] for field in event], fields=list(event)
+    )
+    batch = pa.RecordBatch.from_arrays([pa.array(kinds), struct], schema=schema)
+    return bytes(batch.serialize())
 
 
 def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
@@ -187,21 +196,27 @@ def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
     return pa.schema([pa.field("kind", pa.string()), pa.field("event", pa.struct(fields))])
 
 
-def _with_matches(row: dict[str, Any], batches: Sequence[pa.RecordBatch]) -> list[dict[str, Any]]:
-    """The rows of a step: the first has its counts, and all have matches."""
+def with_matches(
+    row: dict[str, Any], answers: Iterable[tuple[int, Sequence[pa.RecordBatch]]]
+) -> list[dict[str, Any]]:
+    """The rows of a step: the first has its counts, and all have matches, of one query each.
+
+    answers: the numbers of queries, with their matches.
+    """
     rows = [row]
-    together: list[pa.RecordBatch] = []
-    size = 0
-    for number, batch in enumerate(batches):
-        together.append(batch)
-        size += batch.nbytes
-        if size >= _MESSAGE or number + 1 == len(batches):
-            whole = pa.Table.from_batches(together).combine_chunks().to_batches()
-            for part in whole:
-                if rows[-1]["found"] is not None:
-                    rows.append(dict.fromkeys(row, 0) | {"found": None, "refused": None})
-                rows[-1]["found"] = bytes(part.serialize())
-            together, size = [], 0
+    for query, batches in answers:
+        together: list[pa.RecordBatch] = []
+        size = 0
+        for number, batch in enumerate(batches):
+            together.append(batch)
+            size += batch.nbytes
+            if size >= _MESSAGE or number + 1 == len(batches):
+                whole = pa.Table.from_batches(together).combine_chunks().to_batches()
+                for part in whole:
+                    if rows[-1]["found"] is not None:
+                        rows.append(dict.fromkeys(row, 0) | {"found": None, "refused": None})
+                    rows[-1]["query"], rows[-1]["found"] = query, bytes(part.serialize())
+                together, size = [], 0
     return rows
 
 
@@ -235,7 +250,7 @@ def _unpacked(
         if matches:
             table = pa.Table.from_batches(matches).combine_chunks()
             if options.late == "side":
-                table = _with_kind(table, schema, "match")
+                table = with_kind(table, schema, "match")
             yield from table.to_batches()
         refused = [
             pa.ipc.read_record_batch(message.as_buffer(), of_refused)
@@ -244,7 +259,7 @@ def _unpacked(
         ]
         if refused:
             table = pa.Table.from_batches(refused).combine_chunks()
-            yield from _filled(table, schema).to_batches()
+            yield from filled(table, schema).to_batches()
 
 
 def finished(
@@ -272,7 +287,7 @@ def _finished(
             for matches in task.last_matches(row["bucket"], stored[HEADER], stored.get):
                 table = pa.Table.from_batches([matches])
                 if options.late == "side":
-                    table = _with_kind(table, side_schema(program.plan, options), "match")
+                    table = with_kind(table, side_schema(program.plan, options), "match")
                 yield from table.to_batches()
 
 
@@ -281,12 +296,12 @@ def side_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
     return pa.schema([refused.field("kind"), *output_schema(plan), refused.field("event")])
 
 
-def _with_kind(table: pa.Table, schema: pa.Schema, kind: str) -> pa.Table:
+def with_kind(table: pa.Table, schema: pa.Schema, kind: str) -> pa.Table:
     kinds = pa.array([kind] * len(table))
-    return _filled(table.append_column("kind", kinds), schema)
+    return filled(table.append_column("kind", kinds), schema)
 
 
-def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """A table with NULL in the columns that it lacks."""
     columns = [
         (

@@ -13,6 +13,8 @@ Long: all that happens to the events of a bucket, in its order.
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -27,11 +29,12 @@ from celc_runtime.stream.one_bucket.known_keys import (
     merged_keys,
     window_length,
 )
+from celc_runtime.stream.one_bucket.members import Members
 from celc_runtime.stream.one_bucket.segments import Segments, due_for_merge
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.stored.blocks import Block, block_of
 from celc_runtime.stream.stored.known_starts import END_OF_TIME, has_ended
-from celc_runtime.stream.stored.rows import RowLayout, Rows
+from celc_runtime.stream.stored.rows import Keys, RowLayout, Rows
 from celc_runtime.stream.stored.state import (
     KEPT,
     KEYS,
@@ -53,10 +56,24 @@ _FORGETS_BUSY = 3
 So if micro-batches differ, segments are not written with sections and without them in turn."""
 
 
+@dataclass(slots=True)
+class OpenBucket:
+    """A bucket within a micro-batch."""
+
+    header: bytes | None  # of the state before
+    state: BucketState
+    segments: Segments
+    step: Step
+    behind: Rows  # events that arrived behind the watermark
+    begun: int  # nanoseconds, when it was opened
+    waits: list[Block] = field(default_factory=list)  # events that wait from now on
+
+
 class BucketReader:
     """Advances the buckets of a query from one micro-batch to the next.
 
     key_ttl: microseconds without an event after which a partition begins again; None: never.
+    members: the queries that share the events of `program`, which is then never run itself.
     """
 
     def __init__(
@@ -66,12 +83,13 @@ class BucketReader:
         states: StateFormat,
         *,
         key_ttl: int | None = None,
+        members: Members | None = None,
     ) -> None:
         plan = program.plan
         self._layout = layout
         self._states = states
         self._order = EventSort(plan, layout)
-        self._run = BucketRun(program, layout, states, self._order, key_ttl)
+        self._run = BucketRun(program, layout, states, self._order, key_ttl, members)
         self._window_length = window_length(program)
         self._deadlines = deadline_lengths(plan)
         self._waits = plan.choice.waits
@@ -105,32 +123,97 @@ class BucketReader:
         EventError if events are equal in all order columns or cannot be measured, StateError if the
         state is damaged.
         """
+        bucket = self.opened(number, header, load)
+        self.receive(bucket, arrived, watermark)
+        self.run(bucket, watermark)
+        set_timer(bucket.step, bucket.state, self.store(bucket, watermark), watermark)
+        return self.closed(bucket)
+
+    def opened(
+        self, number: int, header: bytes | None, load: Callable[[int], bytes | None]
+    ) -> OpenBucket:
+        """A bucket for one micro-batch; the arguments are those of `advance`."""
         begun = time.perf_counter_ns()
         state = self._states.fresh(number) if header is None else self._states.read(header, number)
-        segments = Segments(state, self._states, load)
-        step = Step(late=self._layout.nothing)
-        clock, watermark = watermark, self._end_of_spans(watermark)
+        nothing = self._layout.nothing
+        return OpenBucket(
+            header, state, Segments(state, self._states, load), Step(late=nothing), nothing, begun
+        )
+
+    def receive(self, bucket: OpenBucket, arrived: Sequence[Block], watermark: int | None) -> None:
+        """Take in the events that arrived, before any is run. Those behind the watermark may be
+        late, also if this query waits longer."""
         waits = [block for block in arrived if watermark is None or block.least > watermark]
         if watermark is not None:
-            first_new = state.next_segment
-            fresh, behind = self._arrived(
+            fresh, bucket.behind = self._arrived(
                 [block for block in arrived if block.least <= watermark], watermark
             )
             waits.append(self._block(fresh))
-            passed = self._passed(state, segments, watermark)
-            due = self._due_rows(state, segments, watermark)
-            if len(behind.records) or len(passed.records) or len(due.records):
-                self._run_ready(step, state, segments, behind, passed, due, watermark)
-            if self._waits:
-                self._settle(step, state, segments, watermark)
-            state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
-            if self._deadlines:
-                self._note_deadlines(state, segments, first_new)
-            self._evict(state, segments, watermark)
-        segments.add_waiting(waits)
+        bucket.waits += waits
+
+    def late(self, bucket: OpenBucket, keys: Keys, times: np.ndarray) -> np.ndarray:
+        """bool[rows]: which events would be late in a bucket in which nothing has been run yet.
+
+        keys, times (int64, microseconds): of events of any query with the same PARTITION BY.
+        """
+        known = KnownKeys(self._layout, bucket.state, bucket.segments, keys)
+        return self._late(bucket.state, known, times, known.codes)
+
+    def run(
+        self,
+        bucket: OpenBucket,
+        watermark: int | None,
+        *,
+        never_late: Rows | None = None,
+        late: np.ndarray | None = None,
+    ) -> None:
+        """Run the events up to the watermark.
+
+        never_late: further events; the rows of other queries, which are found in time. late:
+        bool[rows] of the bucket's `behind`, events that are late for other queries.
+        """
+        watermark = self._end_of_spans(watermark)
+        state, segments, step = bucket.state, bucket.segments, bucket.step
+        behind, found = bucket.behind, self._layout.nothing
+        if late is not None:
+            step.late, behind = self._parted(behind, late)
+        if never_late is not None and len(never_late.records):
+            waiting = np.ones(len(never_late.records), np.bool_)
+            if watermark is not None:
+                waiting = self._times(never_late) > watermark
+            fresh, found = self._parted(never_late, waiting)
+            bucket.waits.append(self._block(fresh))
+        if watermark is None:
+            return
+        fresh, behind = self._parted(behind, self._times(behind) > watermark)
+        bucket.waits.append(self._block(fresh))
+        first_new = state.next_segment
+        passed = self._layout.joined(
+            [r for r in (found, self._passed(state, segments, watermark)) if len(r.records)]
+        )
+        due = self._due_rows(state, segments, watermark)
+        if len(behind.records) or len(passed.records) or len(due.records):
+            self._run_ready(step, state, segments, behind, passed, due, watermark)
+        if self._waits:
+            self._settle(step, state, segments, watermark)
+        state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
+        if self._deadlines:
+            self._note_deadlines(state, segments, first_new)
+        self._evict(state, segments, watermark)
+
+    def store(self, bucket: OpenBucket, watermark: int | None) -> int | None:
+        """Put what stays into segments; the next time (milliseconds) when the watermark alone makes
+        work, None: there is none."""
+        watermark = self._end_of_spans(watermark)
+        state, segments = bucket.state, bucket.segments
+        segments.add_waiting(bucket.waits)
         self._merge(state, segments, watermark)
         segments.cut_searched()
-        self._set_timer(step, state, self._due(state, segments, watermark), clock)
+        return self._due(state, segments, watermark)
+
+    def closed(self, bucket: OpenBucket) -> Step:
+        """The outcome of the micro-batch."""
+        state, segments, step = bucket.state, bucket.segments, bucket.step
         step.waiting = sum(
             len(self._waiting_in(state, segments, segment)) for segment in state.of_kind(WAITING)
         )
@@ -138,10 +221,11 @@ class BucketReader:
         step.pending = state.pending
         step.known = sum(segment.rows for segment in state.of_kind(KEYS))
         step.header = self._states.written(state)
-        step.is_changed = step.header != header
+        step.is_changed = step.header != bucket.header
         step.size = state.size
         step.written, step.removed = segments.written, segments.removed
-        step.state_time = time.perf_counter_ns() - begun - step.sort_time - step.kernel_time
+        spent = time.perf_counter_ns() - bucket.begun
+        step.state_time = spent - step.sort_time - step.kernel_time
         return step
 
     # --- waiting ----------------------------------------------------------------------------------
@@ -220,7 +304,7 @@ class BucketReader:
         """
         begun = time.perf_counter_ns()
         rows = self._layout.joined([r for r in (behind, passed, due) if len(r.records)])
-        known = KnownKeys(self._layout, state, segments, rows)
+        known = self._known(state, segments, rows)
         state.busy = max(len(known.values), _FORGETS_BUSY * state.busy // 4)
         codes, count = known.codes, len(behind.records) + len(passed.records)
         codes, due_codes = codes[:count], codes[count:]
@@ -230,12 +314,16 @@ class BucketReader:
         count = len(behind.records)
         late[:count] = self._late(state, known, self._times(behind), codes[:count])
         if late.any():
-            rows, step.late = self._parted(rows, ~late)
+            rows, found = self._parted(rows, ~late)
+            step.late = self._layout.joined([r for r in (step.late, found) if len(r.records)])
             codes = codes[~late]
         if len(codes) or len(due_codes):
             order = self._order.of(rows, codes)
             step.sort_time = time.perf_counter_ns() - begun
             self._run.run(step, state, segments, known, rows, codes, order, due_codes, watermark)
+
+    def _known(self, state: BucketState, segments: Segments, rows: Rows) -> KnownKeys:
+        return KnownKeys(self._layout, state, segments, self._layout.keys_of(rows))
 
     def _due_rows(self, state: BucketState, segments: Segments, watermark: int) -> Rows:
         """The kept events whose deadlines the watermark passes now.
@@ -321,14 +409,14 @@ class BucketReader:
         waiting = []
         for segment in due:
             kept = segments.kept(segment)
-            known = KnownKeys(self._layout, state, segments, kept.rows)
+            known = self._known(state, segments, kept.rows)
             times = self._times(kept.rows)
             alive = self._run.is_alive(known, kept, known.codes, times) & (times <= over)
             if alive.any():
                 waiting.append(self._layout.taken(kept.rows, np.flatnonzero(alive)))
         if waiting:
             rows = self._layout.joined(waiting)
-            known = KnownKeys(self._layout, state, segments, rows)
+            known = self._known(state, segments, rows)
             self._run.settle(step, state, segments, known, watermark)
 
     # --- what goes, and what is merged ------------------------------------------------------------
@@ -354,8 +442,9 @@ class BucketReader:
             self._merge_waiting(state, segments, due)
         while due := due_for_merge(state.of_kind(KEYS), None):
             self._merge_keys(segments, due, watermark)
-        while due := due_for_merge(state.of_kind(KEPT), longest):
-            self._merge_kept(state, segments, due)
+        for group in range(len(self._states.leaves_earlier)):
+            while due := due_for_merge(_of_group(state, group), longest):
+                self._merge_kept(state, segments, due, group)
 
     def _merge_waiting(self, state: BucketState, segments: Segments, due: list[Segment]) -> None:
         rows = self._layout.joined([self._states.waiting(s, segments.data(s)) for s in due])
@@ -376,15 +465,17 @@ class BucketReader:
             segments.remove(segment)
         segments.add_keys(records)
 
-    def _merge_kept(self, state: BucketState, segments: Segments, due: list[Segment]) -> None:
+    def _merge_kept(
+        self, state: BucketState, segments: Segments, due: list[Segment], group: int
+    ) -> None:
         kept = joined_events(self._layout, [segments.kept(s) for s in due])
         alive = self._states.latest_times(kept.rows) >= state.evicted
         if self._drops_kept:
-            known = KnownKeys(self._layout, state, segments, kept.rows)
+            known = self._known(state, segments, kept.rows)
             alive &= self._run.is_alive(known, kept, known.codes, self._times(kept.rows))
         for segment in due:
             segments.remove(segment)
-        segments.add_kept(taken_events(self._layout, kept, np.flatnonzero(alive)))
+        segments.add_kept(taken_events(self._layout, kept, np.flatnonzero(alive)), group=group)
         if self._deadlines:
             assert state.frontier is not None
             gone = self._times(kept.rows)[~alive]
@@ -402,28 +493,6 @@ class BucketReader:
         if self._span is None or watermark is None or has_ended(watermark):
             return watermark
         return (watermark + 1) // self._span * self._span - 1
-
-    def _set_timer(
-        self, step: Step, state: BucketState, due: int | None, watermark: int | None
-    ) -> None:
-        """Set the one timer of a bucket, at the earliest time when the watermark alone makes work.
-
-        due: the next deadline. A timer that is too early stays: it expires once for nothing. A
-        timer that the watermark has reached is unset here. Otherwise Spark would report it in this
-        micro-batch, after the step of the bucket.
-        """
-        if due is not None and watermark is not None and 1000 * due <= watermark:
-            due = None  # the stream has ended, so nothing is due later
-        if state.timer is not None and (
-            due is None
-            or due < state.timer
-            or (watermark is not None and 1000 * state.timer <= watermark)
-        ):
-            step.unset_timers.append(state.timer)
-            state.timer = None
-        if due is not None and state.timer is None:
-            state.timer = due
-            step.set_timers.append(due)
 
     def _due(self, state: BucketState, segments: Segments, watermark: int | None) -> int | None:
         """Milliseconds; None: nothing is due without an event."""
@@ -457,3 +526,42 @@ class BucketReader:
         if watermark is not None:
             times = times[times > less(np.int64(watermark), self._window_length)]
         return [int(times.min())] if len(times) else []
+
+
+def _of_group(state: BucketState, group: int) -> list[Segment]:
+    """The segments of a group of kept events."""
+    return [segment for segment in state.of_kind(KEPT) if segment.values == group]
+
+
+class SetsTimers(Protocol):
+    """The outcome of a micro-batch, as far as timers are concerned; all in milliseconds."""
+
+    set_timers: list[int]
+    unset_timers: list[int]
+
+
+class HasTimer(Protocol):
+    """What notes the one timer of a bucket (milliseconds; None: it is not set)."""
+
+    timer: int | None
+
+
+def set_timer(step: SetsTimers, holder: HasTimer, due: int | None, watermark: int | None) -> None:
+    """Set the one timer of a bucket, at the earliest time when the watermark alone makes work.
+
+    due: the next deadline. A timer that is too early stays: it expires once for nothing. A timer
+    that the watermark has reached is unset here. Otherwise Spark would report it in this
+    micro-batch, after the step of the bucket.
+    """
+    if due is not None and watermark is not None and 1000 * due <= watermark:
+        due = None  # the stream has ended, so nothing is due later
+    if holder.timer is not None and (
+        due is None
+        or due < holder.timer
+        or (watermark is not None and 1000 * holder.timer <= watermark)
+    ):
+        step.unset_timers.append(holder.timer)
+        holder.timer = None
+    if due is not None and holder.timer is None:
+        holder.timer = due
+        step.set_timers.append(due)

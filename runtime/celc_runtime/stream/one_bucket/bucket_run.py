@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from celc_runtime.engine.arena.nodes import ALWAYS, NEVER
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
@@ -40,6 +41,7 @@ from celc_runtime.stream.one_bucket.known_keys import (
     relevant_types,
     window_length,
 )
+from celc_runtime.stream.one_bucket.members import Members
 from celc_runtime.stream.one_bucket.segments import Segments
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.stored.key_table import grouped
@@ -93,6 +95,8 @@ class _Stretches(NamedTuple):
     contexts: np.ndarray  # int64[parts], the contexts in which they begin
     known: Starts | None  # the starts whose matches are known, if matches wait
     kept: np.ndarray | None  # int64[parts, numbers], as in `run.Stretches`
+    batch: pa.RecordBatch | None = None  # the columns of the events, if they are made already
+    codes: np.ndarray | None = None  # int32[rows], then also the numbers of their types
 
 
 @dataclass(slots=True)
@@ -107,6 +111,7 @@ class _Found:
     ends: np.ndarray  # int64[parts], the last rows
     after: np.ndarray  # int64[parts], as in `Starts`
     kept: np.ndarray | None
+    groups: np.ndarray | None = None  # int8[rows], of members: the group in which a row is kept
 
 
 class BucketRun:
@@ -119,7 +124,9 @@ class BucketRun:
         states: StateFormat,
         order: EventSort,
         key_ttl: int | None,
+        members: Members | None,
     ) -> None:
+        self._members = members
         self._program = program
         self._plan = program.plan
         self._layout = layout
@@ -163,19 +170,16 @@ class BucketRun:
             of_parts = parts.taken(read)
             stretches = self._stretches(state, segments, known, events, of_parts, watermark)
             sorted_by = time.perf_counter_ns()
-            found = self._matches(step, stretches, watermark, state.frontier)
+            found = self._found(step, stretches, of_parts.due, watermark, state.frontier)
             if self._own_clock:
                 self._check_clock(known, of_parts, stretches, found)
             step.kernel_time += time.perf_counter_ns() - sorted_by
-            chosen = np.flatnonzero(found.matters & ~stretches.silent)
-            together = stretches.events
-            segments.add_kept(
-                taken_events(
-                    self._layout,
-                    KeptEvents(together.rows, together.positions, found.contexts),
-                    chosen,
-                )
-            )
+            stays = found.matters & ~stretches.silent
+            together = KeptEvents(stretches.events.rows, stretches.events.positions, found.contexts)
+            groups = found.groups if found.groups is not None else np.zeros(len(stays), np.int8)
+            for group in range(len(self._states.leaves_earlier)):
+                chosen = np.flatnonzero(stays & (groups == group))
+                segments.add_kept(taken_events(self._layout, together, chosen), group=group)
         if self._states.values:
             segments.add_keys(self._records(known, parts, read, found, watermark))
         step.sort_time += time.perf_counter_ns() - begun - step.kernel_time
@@ -201,7 +205,7 @@ class BucketRun:
         )
         events = _Events(self._layout.nothing, nothing, nothing)
         stretches = self._stretches(state, segments, known, events, parts, watermark)
-        found = self._matches(step, stretches, watermark, state.frontier)
+        found = self._matches(self._program, step.matches, stretches, watermark, state.frontier)
         values = known.values.copy()
         values["frontier"] = np.maximum(watermark, values["frontier"])
         values["first"], values["after"] = found.firsts, found.after
@@ -357,27 +361,60 @@ class BucketRun:
                 if self._plan.choice.deadlines and state.frontier is not None:
                     # Matches may have waited since then.
                     begins = np.minimum(begins, state.frontier)
+                length = self._window_length - self._states.leaves_earlier[segment.values]
                 latest = self._states.latest_times(kept.rows)
-                alive &= latest >= less(begins, self._window_length)[of_rows]
+                alive &= latest >= less(begins, length)[of_rows]
             if not alive.all():
                 index = np.flatnonzero(alive)
                 kept, of_rows = taken_events(self._layout, kept, index), of_rows[index]
             if len(of_rows):
                 found.append(kept)
                 found_parts.append(of_rows)
-        return joined_events(self._layout, found), np.concatenate(found_parts)
+        together, parts_of_rows = joined_events(self._layout, found), np.concatenate(found_parts)
+        if len(self._states.leaves_earlier) > 1:
+            # Events of one micro-batch are in segments of several groups.
+            order = np.argsort(together.positions, kind="stable")
+            together = taken_events(self._layout, together, order)
+            parts_of_rows = parts_of_rows[order]
+        return together, parts_of_rows
 
     # --- matches ----------------------------------------------------------------------------------
 
-    def _matches(
-        self, step: Step, stretches: _Stretches, watermark: int, frontier: int | None
+    def _found(
+        self,
+        step: Step,
+        stretches: _Stretches,
+        due: np.ndarray,
+        watermark: int,
+        frontier: int | None,
     ) -> _Found:
-        """Run all parts, some at a time, so that the rows that stand for others fit into memory.
+        """Run all parts, by each of the queries that share them. due: bool[parts], where deadlines
+        may have passed."""
+        if self._members is None:
+            return self._matches(self._program, step.matches, stretches, watermark, frontier)
+        found = self._nothing_found(stretches)
+        found.groups = np.full(len(stretches.silent), len(self._states.leaves_earlier) - 1, np.int8)
+        rows = stretches.events.rows
+        chosen = self._members.chosen(
+            self._events(rows), self._layout.codes(rows), stretches.starts[1:]
+        )
+        for number, (program, index, events, codes) in enumerate(chosen):
+            part = _part_of(stretches, index, due, waits=bool(program.plan.choice.deadlines))
+            if part is None:
+                continue
+            index, of_member = part
+            read = events.take(pa.array(index)) if len(index) < len(codes) else events
+            of_member = of_member._replace(batch=read, codes=codes[index])
+            matches = step.of_members.setdefault(number, [])
+            told = self._matches(program, matches, of_member, watermark, frontier)
+            found.matters[index] |= told.matters
+            stays = index[told.matters]
+            found.groups[stays] = np.minimum(found.groups[stays], self._members.groups[number])
+        return found
 
-        The watermark is the clock that decides matches, `frontier` the clock before.
-        """
+    def _nothing_found(self, stretches: _Stretches) -> _Found:
         count = len(stretches.silent)
-        found = _Found(
+        return _Found(
             np.zeros(count, np.bool_),
             np.zeros(count if self._has_contexts else 0, np.uint16),
             np.zeros(len(stretches.starts), np.int64),
@@ -387,26 +424,40 @@ class BucketRun:
             np.full(len(stretches.starts), -1, np.int64),
             stretches.kept,
         )
-        repeats = self._repeats(stretches)
+
+    def _matches(
+        self,
+        program: Program,
+        matches: list[pa.RecordBatch],
+        stretches: _Stretches,
+        watermark: int,
+        frontier: int | None,
+    ) -> _Found:
+        """Run all parts, some at a time, so that the rows that stand for others fit into memory.
+
+        The watermark is the clock that decides matches, `frontier` the clock before.
+        """
+        found = self._nothing_found(stretches)
+        repeats = self._repeats(program.plan, stretches)
         for first, last in _pieces(stretches.starts, repeats):
-            run = run_of(self._program, RunOptions(clock=watermark, since=frontier))
-            self._run_parts(run, step, stretches, repeats, found, first, last)
+            run = run_of(program, RunOptions(clock=watermark, since=frontier))
+            self._run_parts(run, matches, stretches, repeats, found, first, last)
         return found
 
-    def _repeats(self, stretches: _Stretches) -> np.ndarray:
+    def _repeats(self, plan: Plan, stretches: _Stretches) -> np.ndarray:
         """int64: how often each row is read: once, and before that once for each left-out row that
         must be seen."""
         positions = stretches.events.positions
         repeats: np.ndarray = np.ones(len(positions), np.int64)
-        if self._plan.source.relevant is not None:
+        if plan.source.relevant is not None:
             return repeats
         gaps = np.diff(positions, prepend=0) - 1
         gaps[stretches.starts] = 0
         if self._in_events:
-            window = self._plan.matching.window
+            window = plan.matching.window
             assert window is not None
             if (
-                self._plan.matching.reaches or self._plan.choice.deadlines
+                plan.matching.reaches or plan.choice.deadlines
             ):  # events before the window are kept; a window outlasts no gap
                 repeats += np.minimum(gaps, int(window.size) + 1)
                 return repeats
@@ -420,7 +471,7 @@ class BucketRun:
     def _run_parts(
         self,
         run: Run,
-        step: Step,
+        matches: list[pa.RecordBatch],
         stretches: _Stretches,
         repeats: np.ndarray,
         found: _Found,
@@ -443,10 +494,15 @@ class BucketRun:
             # The rows before an event have the positions before it.
             positions -= np.repeat(places, times_read) - np.arange(len(index))
         whole = end - start == len(index) == len(repeats)
-        rows = events.rows if whole else self._layout.taken(events.rows, index)
+        if stretches.batch is None or stretches.codes is None:
+            rows = events.rows if whole else self._layout.taken(events.rows, index)
+            read, codes = self._events(rows), self._layout.codes(rows)
+        else:
+            read = stretches.batch if whole else stretches.batch.take(pa.array(index))
+            codes = stretches.codes[index]
         pushed = Stretches(
-            self._events(rows),
-            self._layout.codes(rows),
+            read,
+            codes,
             positions,
             starts,
             stretches.silent[index],
@@ -455,7 +511,7 @@ class BucketRun:
             None if stretches.known is None else stretches.known.of_parts(first, last),
             None if stretches.kept is None else stretches.kept[first:last],
         )
-        step.matches += run.push_stretches(pushed)
+        matches += run.push_stretches(pushed)
         told = run.behind(pushed)
         found.matters[start:end] = told.matters[places]
         found.firsts[first:last] = told.firsts
@@ -530,6 +586,32 @@ def _with_due(parts: _Parts, due: np.ndarray, watermark: int) -> _Parts:
     joined = _Parts(*(np.concatenate(pair) for pair in zip(parts, columns, strict=True)))
     joined = joined.taken(np.argsort(joined.keys, kind="stable"))
     return joined._replace(due=np.isin(joined.keys, due) & joined.goes_on)
+
+
+def _part_of(
+    stretches: _Stretches, index: np.ndarray | None, due: np.ndarray, *, waits: bool
+) -> tuple[np.ndarray, _Stretches] | None:
+    """The rows (int64) that a query reads of stretches, and these; None: it has nothing to do.
+
+    index: int64, the rows that can matter to it; None: all. Only parts with new events among them
+    are read, and if matches wait for a deadline, those that are due (bool[parts]).
+    """
+    if index is None:
+        index = np.arange(len(stretches.silent))
+    parts = stretches.events.parts[index]
+    is_read = np.zeros(len(stretches.starts), np.bool_)
+    is_read[parts[~stretches.silent[index]]] = True
+    if waits:
+        is_read |= due
+    chosen = is_read[parts]
+    index, parts = index[chosen], parts[chosen]
+    if not len(index):
+        return None
+    begins = np.diff(parts, prepend=-1) != 0
+    starts = np.flatnonzero(begins)
+    events = _Events(stretches.events.rows, stretches.events.positions[index], begins.cumsum() - 1)
+    contexts = np.zeros(len(starts), np.int64)
+    return index, _Stretches(events, starts, stretches.silent[index], contexts, None, None)
 
 
 def less(times: np.ndarray | np.int64, length: int) -> np.ndarray:

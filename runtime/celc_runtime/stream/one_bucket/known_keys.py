@@ -7,7 +7,7 @@ from celc_runtime.plan.plan import Deadline, Plan
 from celc_runtime.program import Program
 from celc_runtime.stream.one_bucket.segments import Segments
 from celc_runtime.stream.stored.key_table import found_in, hashes_of, numbered
-from celc_runtime.stream.stored.rows import RowLayout, Rows
+from celc_runtime.stream.stored.rows import Keys, RowLayout, Rows
 from celc_runtime.stream.stored.state import KEYS, BucketState
 from celc_runtime.stream.stored.state_rows import (
     KEPT_ROWS,
@@ -101,7 +101,7 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
 
 
 class KnownKeys:
-    """The partitions of some rows, numbered, and what a bucket knows of them.
+    """The partitions of some rows, by their keys, numbered, and what a bucket knows of them.
 
     codes: int64[rows], the number of each row's partition. values: `key_values`[partitions].
     is_known: bool[partitions], whether the bucket has a record of it.
@@ -112,10 +112,9 @@ class KnownKeys:
         layout: RowLayout,
         state: BucketState,
         segments: Segments,
-        rows: Rows,
+        keys: Keys,
     ) -> None:
         self._layout = layout
-        keys = layout.keys_of(rows)
         self.codes, self._table = numbered(keys, hashes_of(keys))
         count = len(self._table.first)
         self.values = unknown_keys(count, layout)

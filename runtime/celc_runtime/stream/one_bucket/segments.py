@@ -215,8 +215,8 @@ class Segments:
                 max(block.latest for block in found),
             )
 
-    def add_kept(self, kept: KeptEvents, place: int | None = None) -> None:
-        """Add a segment of kept events, unless there are none; `place`: as in `add`."""
+    def add_kept(self, kept: KeptEvents, place: int | None = None, *, group: int = 0) -> None:
+        """Add a segment of kept events of a group, unless there are none; `place`: as in `add`."""
         times = self._format.latest_times(kept.rows)
         if not len(times):
             return
@@ -228,8 +228,9 @@ class Segments:
                 kept if index is None else taken_events(layout, kept, index)
             ),
         )
-        least, latest = int(times.min()), int(times.max())
-        self.add(KEPT, count, data, least, latest, sections=sections, place=place)
+        earlier = format.leaves_earlier[group]
+        least, latest = int(times.min()) - earlier, int(times.max()) - earlier
+        self.add(KEPT, count, data, least, latest, group, sections=sections, place=place)
 
     def add_keys(self, records: KeyRecords, place: int | None = None) -> None:
         """Add a segment of partitions, unless there are none; `place`: as in `add`."""
@@ -277,7 +278,7 @@ class Segments:
             if segment.number not in self._searched or not self._bits(segment.rows):
                 continue
             if segment.kind == KEPT:
-                self.add_kept(self.kept(segment), place)
+                self.add_kept(self.kept(segment), place, group=segment.values)
             else:
                 self.add_keys(self.keys(segment), place)
             self.remove(segment)

@@ -20,6 +20,8 @@ class Step:
     set_timers: list[int] = field(default_factory=list)  # milliseconds
     unset_timers: list[int] = field(default_factory=list)  # milliseconds
     matches: list[pa.RecordBatch] = field(default_factory=list)
+    of_members: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
+    """The matches of queries that share the events, by their numbers."""
     events: int = 0  # events that were run
     keys: int = 0  # partitions of these
     waiting: int = 0  # events that wait for the watermark
@@ -33,4 +35,5 @@ class Step:
 
     @property
     def match_count(self) -> int:
-        return sum(len(batch) for batch in self.matches)
+        found = [self.matches, *self.of_members.values()]
+        return sum(len(batch) for batches in found for batch in batches)

@@ -36,14 +36,15 @@ offset type
 
 0      i8    number of the segment
 8      u1    its kind
-9      u1    which values of partitions it has, a bit for each
+9      u1    of keys: a bit for each value of partitions that it has; of kept events: the group
 10     u2    the number of pieces in which it is stored
 12     u4    rows
 16     u4    CRC-32 of its bytes; with sections, of their directory
 20     u4    the number of hash bits that number its sections (`sections`); 0: it has none
 24     u8    bytes
-32     i8    the earliest of its times: of its events, or of the last events of its partitions
-40     i8    the latest
+32     i8    the earliest of its times: of its events (of a group that leaves earlier, so much
+             earlier), or of the last events of its partitions
+40     i8    the latest, likewise
 ====== ===== =================================================================================
 
 All numbers are little-endian. Waiting events are in blocks, as they came or one after another
@@ -61,6 +62,7 @@ still events, and nothing but a match can come from them.
 
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -89,6 +91,7 @@ _MAGIC = b"celc"
 _VERSION = 5
 _HAS_FRONTIER, _HAS_TIMER = 1, 2
 _CHECKSUM = slice(8, 12)
+_MOST_VALUES = 1 << len(KEY_VALUES.names or ())
 _MOST_POSITIONS = 2**62
 _MOST_SEGMENTS = 2**47  # each has 2 ** 16 numbers of pieces
 
@@ -171,8 +174,9 @@ class StateFormat:
     """Reads and writes the states of one query.
 
     values: the names of the `KEY_VALUES` that partitions have; empty: none. buckets: the number of
-    buckets that the stream asks for. layout: of events. rules: a hash of the rows of a query FOR
-    EACH, 0: there are none.
+    buckets that the stream asks for. leaves_earlier: for each group of kept events, how many
+    microseconds before the window has passed they leave. layout: of events. rules: a hash of the
+    rows of a query FOR EACH, 0: there are none.
     """
 
     def __init__(
@@ -185,6 +189,7 @@ class StateFormat:
         *,
         buckets: int,
         rules: int = 0,
+        leaves_earlier: Sequence[int] = (0,),
     ) -> None:
         source = plan.source
         self._plan = plan
@@ -196,6 +201,8 @@ class StateFormat:
         other = replace(plan, answer=replace(plan.answer, positions=not plan.answer.positions))
         self._with_other_positions = identity(other, layout, text, contexts.tobytes())
         self._buckets = buckets
+        self.leaves_earlier = tuple(leaves_earlier)
+        self._most_values = (1, len(self.leaves_earlier), _MOST_VALUES)  # by kind
         time = source.order_by[0] if source.uncertain is None else source.uncertain.high
         self._latest = [f.name for f in layout.fields].index(time)
         self.values = values
@@ -299,7 +306,11 @@ class StateFormat:
         if one.bits:
             wrong = wrong or one.kind == WAITING or one.bits > MOST_BITS
             wrong = wrong or one.pieces != 1 + (1 << one.bits)
-        if wrong or one.values >> len(KEY_VALUES.names or ()) or (one.values and one.kind != KEYS):
+        if (
+            wrong
+            or one.values >> len(KEY_VALUES.names or ())
+            or one.values >= self._most_values[one.kind]
+        ):
             raise self.damaged("its header says what no header does")
         return one
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from celc_runtime.chain.all_on_spark import matches_of_module_on_spark
 from celc_runtime.chain.all_tables import matches_of_module
+from celc_runtime.chain.streams.explain import explain_module
+from celc_runtime.chain.streams.match import Call, module_stream
 from celc_runtime.many.answers import rows_of
 from celc_runtime.program import Program, warn_of_growth
 from celc_runtime.routes.rules import Route
@@ -44,6 +46,61 @@ class AllQueries:
         on_spark = {name: program.on_spark for name, program in programs.items()}
         return matches_of_module_on_spark(on_spark, events)
 
+    def match_all_stream(
+        self,
+        events: DataFrame,
+        *,
+        tiebreak: str | Sequence[str] | None = None,
+        watermark: str = "10 seconds",
+        late: str = "drop",
+        api: str | None = None,
+        allow_unbounded_state: bool = False,
+        max_event_time_skew: str | None = None,
+        buckets: int | None = None,
+        checkpoint: str | None = None,
+        **parameters: Any,
+    ) -> DataFrame:
+        """The answers of all queries to a streaming DataFrame, each row once, as soon as it is
+        certain.
+
+        Rows are as those of `match_all`, and the options as those of `match_stream`. Queries with
+        the same PARTITION BY and order share one operator: one shuffle, and a state for each
+        bucket. An event that is late for one of them is late for all. `celc_runtime.finish` ends
+        the stream. The queries are fixed for a checkpoint.
+
+        Raises EventError where a query or the DataFrame does not fit a stream, ValueError,
+        TypeError and RuntimeError as `match_stream`.
+        """
+        check_frame(events, "match_all_stream")
+        names = None if tiebreak is None else _names(tiebreak)
+        programs = self._entered(
+            Route.UNBOUNDED if allow_unbounded_state else Route.STREAM, parameters
+        )
+        on_spark = {
+            name: program.with_options(tiebreak=names).on_spark
+            for name, program in programs.items()
+        }
+        call = Call(
+            watermark,
+            late,
+            api,
+            allow_unbounded_state,
+            max_event_time_skew,
+            buckets,
+            checkpoint,
+        )
+        return module_stream(on_spark, events, names, call)
+
+    def explain_all_stream(self, events: DataFrame) -> str:
+        """The plan of `match_all_stream` for a streaming DataFrame: which queries share an
+        operator, which of them their events, and why.
+
+        Raises EventError where a query or the DataFrame does not fit a stream.
+        """
+        check_frame(events, "explain_all_stream")
+        programs = {name: program.on_spark for name, program in self._programs.items()}
+        return explain_module(programs, events)
+
     def match_all_table(self, events: Any, **parameters: Any) -> dict[str, pa.Table]:
         """The answers of all queries to a table, by name, on this machine and without Spark.
 
@@ -64,3 +121,7 @@ class AllQueries:
             check(program, route)
         warn_of_growth(self._programs.values())
         return with_their_tables(self._programs, tables)
+
+
+def _names(tiebreak: str | Sequence[str]) -> tuple[str, ...]:
+    return (tiebreak,) if isinstance(tiebreak, str) else tuple(tiebreak)

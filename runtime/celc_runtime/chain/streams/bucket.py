@@ -1,0 +1,212 @@
+"""A bucket of several units: what happens in a micro-batch, without Spark.
+
+The units run in their order. The rows of a query are events of its readers in the same micro-batch.
+They are never late: a reader has read no event behind the time up to which the rows of those
+queries are known. Whether an event of the input is late is decided before any unit runs, and it is
+late for all units if it is late for one. So all queries of an operator read the same events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.chain.streams import header as headers
+from celc_runtime.chain.streams.header import MOST_UNITS, ModuleState, place_of
+from celc_runtime.chain.streams.unit_rows import UnitRows
+from celc_runtime.chain.streams.units import Unit
+from celc_runtime.many.relevant_rows import RelevantRows
+from celc_runtime.plan.errors import EventError
+from celc_runtime.stream.formats import StreamFormats, StreamOptions
+from celc_runtime.stream.one_bucket.bucket import BucketReader, OpenBucket, set_timer
+from celc_runtime.stream.one_bucket.members import Members
+from celc_runtime.stream.one_bucket.step import Step
+from celc_runtime.stream.stored.blocks import Block
+from celc_runtime.stream.stored.identity import normalised
+from celc_runtime.stream.stored.rows import Keys, RowLayout, Rows
+
+
+class UnitReader:
+    """What runs a unit in its buckets."""
+
+    def __init__(self, unit: Unit, options: StreamOptions) -> None:
+        self.unit = unit
+        program, members = unit.program, None
+        earlier: tuple[int, ...] = (0,)
+        if unit.members:
+            program = replace(program, module=program.module | {"QUERY": _texts(unit)})
+            members = Members(unit.members, program, RelevantRows)
+            earlier = members.leaves_earlier
+        formats = StreamFormats(program, unit.options(options), earlier)
+        self.layout, self.states = formats.events, formats.states
+        self.rows = UnitRows(unit, self.layout, options)
+        self.reader = BucketReader(program, self.layout, self.states, members=members)
+        source = unit.program.plan.source
+        names = [field.name for field in self.layout.fields]
+        self._time = names.index(source.order_by[0])
+
+    def times(self, rows: Rows) -> np.ndarray:
+        """int64: microseconds."""
+        return self.layout.values(rows, self._time)
+
+
+@dataclass(slots=True)
+class ModuleStep:
+    """The outcome of a micro-batch for a bucket of several units."""
+
+    header: bytes = b""  # of the new state
+    is_changed: bool = True  # whether it differs from the header before
+    written: dict[int, bytes] = field(default_factory=dict)  # bytes to store under numbers
+    removed: list[int] = field(default_factory=list)
+    set_timers: list[int] = field(default_factory=list)  # milliseconds
+    unset_timers: list[int] = field(default_factory=list)  # milliseconds
+    matches: dict[str, list[pa.RecordBatch]] = field(default_factory=dict)  # by query
+    units: list[Step] = field(default_factory=list)
+    late: list[Rows] = field(default_factory=list)  # by unit, each event in one of them
+    late_input: Rows | None = None  # those of `Asked`
+
+
+class Asked(NamedTuple):
+    """Events behind the watermark in another form, for which it is asked whether they are late."""
+
+    layout: RowLayout
+    rows: Rows
+    times: np.ndarray  # int64, microseconds
+
+
+class ModuleReader:
+    """Advances the buckets of several queries from one micro-batch to the next."""
+
+    def __init__(self, units: Sequence[Unit], options: StreamOptions) -> None:
+        if len(units) > MOST_UNITS:
+            raise EventError(
+                f"{len(units):,} queries are more than one operator of a stream runs: "
+                f"{MOST_UNITS:,}; make two modules of them"
+            )
+        self.units = [UnitReader(unit, options) for unit in units]
+        self._names = [unit.name for unit in units]
+        self._programs = {one.name: one for unit in units for one in unit.programs}
+        self._counted = _counted_types(units)
+
+    def check(self, number: int, header: bytes) -> None:
+        """Raises StateError if the header of a bucket does not fit these queries."""
+        for one, data in zip(self.units, headers.read(self._names, header).headers, strict=True):
+            one.states.read(data, number)
+
+    def advance(
+        self,
+        number: int,
+        header: bytes | None,
+        load: Callable[[int], bytes | None],
+        arrived: Sequence[Sequence[Block]],
+        watermark: int | None,
+        asked: Asked | None = None,
+    ) -> ModuleStep:
+        """Take in the events that arrived, by unit, and run the events up to the watermark.
+
+        The other arguments are those of `BucketReader.advance`, and so are the errors.
+        """
+        state = ModuleState() if header is None else headers.read(self._names, header)
+        step = ModuleStep()
+        buckets = []
+        for place, one in enumerate(self.units):
+            own = state.headers[place] if state.headers else None
+            bucket = one.reader.opened(number, own, partial(_loaded, load, place))
+            one.reader.receive(bucket, arrived[place], watermark)
+            buckets.append(bucket)
+        late = self._late(buckets)
+        if asked is not None:
+            keys, times = asked.layout.keys_of(asked.rows), asked.times
+            are_late = self._late_for(zip(self.units, buckets, strict=True), keys, times)
+            step.late_input = asked.layout.taken(asked.rows, np.flatnonzero(are_late))
+        answers: dict[str, list[pa.RecordBatch]] = {}
+        due: list[int] = []
+        for place, (one, bucket) in enumerate(zip(self.units, buckets, strict=True)):
+            clock = one.unit.watermark(watermark)
+            rows = self._rows_read(one, answers)
+            one.reader.run(bucket, clock, never_late=rows, late=late[place])
+            if one.unit.members:
+                found = bucket.step.of_members
+                answers |= {p.name: found.get(n, []) for n, p in enumerate(one.unit.members)}
+            else:
+                answers[one.unit.name] = bucket.step.matches
+            moment = one.reader.store(bucket, clock)
+            if moment is not None:
+                due.append(moment + -(-one.unit.lag // 1000))
+            own_step = one.reader.closed(bucket)
+            step.units.append(own_step)
+            step.late.append(self.counted(place, own_step.late))
+            step.written |= {place_of(place, n): data for n, data in own_step.written.items()}
+            step.removed += [place_of(place, n) for n in own_step.removed]
+        set_timer(step, state, min(due, default=None), watermark)
+        state.headers = [one.header for one in step.units]
+        step.header = headers.written(self._names, state)
+        step.is_changed = step.header != header
+        step.matches = answers
+        return step
+
+    def _late(self, buckets: Sequence[OpenBucket]) -> list[np.ndarray | None]:
+        """bool[rows] by unit: which of its events behind the watermark are late for others."""
+        found: list[np.ndarray | None] = []
+        for one, bucket in zip(self.units, buckets, strict=True):
+            rows = bucket.behind
+            if not len(rows.records) or len(self.units) == 1:
+                found.append(None)
+                continue
+            others = [pair for pair in zip(self.units, buckets, strict=True) if pair[0] is not one]
+            found.append(self._late_for(others, one.layout.keys_of(rows), one.times(rows)))
+        return found
+
+    def _late_for(
+        self, asked: Iterable[tuple[UnitReader, OpenBucket]], keys: Keys, times: np.ndarray
+    ) -> np.ndarray:
+        """bool[rows]: which events are late for one of some units."""
+        late = np.zeros(len(times), np.bool_)
+        for one, bucket in asked:
+            if len(times):
+                late |= one.reader.late(bucket, keys, times)
+        return late
+
+    def _rows_read(
+        self, one: UnitReader, answers: Mapping[str, Sequence[pa.RecordBatch]]
+    ) -> Rows | None:
+        """The rows of all queries that a unit reads, as its events; None: it reads none."""
+        if not one.unit.reads:
+            return None
+        found = []
+        for number, level in enumerate(one.unit.query.levels, 1):
+            if answers[level.name]:
+                program = self._programs[level.name]
+                found.append(one.rows.of_answer(program, number, answers[level.name]))
+        return one.layout.joined([rows for rows in found if len(rows.records)])
+
+    def counted(self, place: int, rows: Rows) -> Rows:
+        """Those of a unit's rows that no unit before it reads, so that each is counted once."""
+        layout = self.units[place].layout
+        counts = self._counted[place][layout.codes(rows)]
+        return rows if counts.all() else layout.taken(rows, np.flatnonzero(counts))
+
+
+def _texts(unit: Unit) -> str:
+    """The parts of the file that the queries of a unit are, by which its state is known again."""
+    return "\n".join(normalised(one.text, one.name) for one in unit.members)
+
+
+def _loaded(load: Callable[[int], bytes | None], unit: int, place: int) -> bytes | None:
+    return load(place_of(unit, place))
+
+
+def _counted_types(units: Sequence[Unit]) -> list[np.ndarray]:
+    """bool[types] by unit: the event types that no unit before it reads."""
+    known: set[tuple[str, str]] = set()
+    found = []
+    for unit in units:
+        types = unit.program.plan.source.declared_types
+        found.append(np.array([one in unit.declared and one not in known for one in types]))
+        known |= unit.declared
+    return found

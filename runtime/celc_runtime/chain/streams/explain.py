@@ -1,0 +1,87 @@
+"""How several queries run on a stream, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from celc_runtime.chain.streams.match import groups_of
+from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.chain.streams.units import Unit
+from celc_runtime.program import Program, growth_line
+from celc_runtime.spark.input.pushdown import why_not_filtered
+from celc_runtime.stream.buckets import FOR_EACH_TASK
+from celc_runtime.stream.match import check_stream, default_buckets
+from celc_runtime.stream.one_bucket.known_keys import window_length
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def explain_chain(program: Program, events: DataFrame) -> str:
+    """The plan of `match_stream` for a query that reads others, with its reasons.
+
+    Raises EventError if the query cannot run on the DataFrame.
+    """
+    check_stream(program, events, allow_unbounded_state=True)
+    lines = [f"query {program.name!r} reads {' and '.join(map(repr, program.plan.source.reads))}"]
+    return "\n".join([*lines, *_of_operator(operator_of(program, Wanted()), events)])
+
+
+def explain_module(programs: Mapping[str, Program], events: DataFrame) -> str:
+    """The plan of `match_all_stream` of a module: its operators, and what each runs.
+
+    Raises EventError if a query cannot run on the DataFrame.
+    """
+    for program in programs.values():
+        check_stream(program, events, allow_unbounded_state=True)
+    groups = groups_of(programs)
+    lines = [f"{len(programs)} queries in {len(groups)} operators"]
+    if len(groups) > 1:
+        lines[0] += ", because their PARTITION BY or their order differ, or they are FOR EACH"
+    for number, names in enumerate(groups, 1):
+        lines += ["", f"operator {number}"]
+        group = {name: programs[name] for name in names}
+        if any(one.plan.source.parameters is not None for one in group.values()):
+            lines.append(f"query {names[0]!r} is FOR EACH row of a table: as match_stream runs it")
+            continue
+        lines += _of_operator(Operator(group, names, dict(programs)), events)
+    return "\n".join(lines)
+
+
+def _of_operator(operator: Operator, events: DataFrame) -> list[str]:
+    source = next(iter(operator.programs.values())).plan.source
+    if source.key_columns:
+        lines = [
+            f"buckets: {default_buckets(events.sparkSession)} of the keys of "
+            f"{', '.join(source.partition_by)} (at most {FOR_EACH_TASK} for each task that keeps "
+            "states)"
+        ]
+    else:
+        lines = ["buckets: 1, because without PARTITION BY there is one partition"]
+    for unit in operator.units:
+        lines.append(f"  {_of_unit(unit)}")
+        lines += [f"    {growth_line(one)}" for one in unit.programs if one.growth]
+    return lines
+
+
+def _of_unit(unit: Unit) -> str:
+    if unit.reads:
+        streams = " and events of its own" if unit.declared else ""
+        found = f"{unit.name}: reads the rows of {', '.join(unit.reads)}{streams}"
+        if unit.lag:
+            found += (
+                f"; these are known {timedelta(microseconds=unit.lag)} after their end, so it waits"
+            )
+        return found
+    unfiltered = next(filter(None, (why_not_filtered(one.plan) for one in unit.programs)), "")
+    rows = f"all rows, because {unfiltered}" if unfiltered else "the rows that can change something"
+    if not unit.members:
+        return f"{unit.name}: {rows}"
+    length = window_length(unit.query)
+    assert length is not None
+    return (
+        f"{unit.name}: share their events, of which each is kept once, for at most "
+        f"{timedelta(microseconds=length)}; {rows}"
+    )

@@ -1,0 +1,97 @@
+"""What an operator of several queries runs and returns, as the driver and workers make it of one
+program and a few names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from celc_runtime.chain.columns import levels_of, source_of
+from celc_runtime.chain.streams.units import Unit, units_of
+from celc_runtime.many.answers import QUERY
+from celc_runtime.many.groups import of_inputs, reading_all
+from celc_runtime.plan.plan import Plan, quoted
+from celc_runtime.program import Program
+
+
+class Wanted(NamedTuple):
+    """The queries of an operator, in a form that is sent to workers; empty: the program that is
+    sent is a query that reads others, and is run with these."""
+
+    names: tuple[str, ...] = ()
+    tiebreak: tuple[str, ...] | None = None  # as of `with_options`
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """Several queries that one operator of a stream runs."""
+
+    programs: dict[str, Program]  # each after those whose rows it reads
+    outputs: tuple[str, ...]  # whose rows are returned
+    columns: dict[str, Program] | None
+    """Of `match_all_stream`: all queries of the module, each a column. None: the rows are those of
+    one query."""
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        return units_of(self.programs)
+
+    @property
+    def name(self) -> str:
+        """For messages: of the query, or of all."""
+        return self.outputs[0] if self.columns is None else ", ".join(self.outputs)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        if self.columns is None:
+            return self.programs[self.outputs[0]].output_schema
+        fields = [pa.field(n, pa.struct(p.output_schema)) for n, p in self.columns.items()]
+        return pa.schema([pa.field(QUERY, pa.string()), *fields])
+
+    @property
+    def ddl(self) -> str:
+        """The same in Spark's notation."""
+        if self.columns is None:
+            return self.programs[self.outputs[0]].output_ddl
+        columns = [f"{quoted(n)} STRUCT<{p.output_ddl}>" for n, p in self.columns.items()]
+        return ", ".join([f"{QUERY} STRING", *columns])
+
+    @cached_property
+    def input(self) -> Plan:
+        """What all queries read of the input; it is never run. Partitions are those of the
+        operator."""
+        first = next(iter(self.programs.values())).plan.source
+        found = reading_all({n: of_inputs(source_of(p)) for n, p in self.programs.items()}).plan
+        types = dict.fromkeys(
+            one for p in self.programs.values() for one in source_of(p).plan.source.declared_types
+        )
+        source = replace(
+            found.source,
+            types=tuple(types),
+            other_types=(),
+            streams=tuple(dict.fromkeys(stream for stream, _ in types)),
+            type_column=found.source.type_column or len(types) > 1,
+            stream_column=found.source.stream_column
+            or len({name for _, name in types}) < len(types),
+            partition_by=first.partition_by,
+            chosen_keys=first.chosen_keys,
+            derived=(),
+            reads=(),
+            begin=None,
+        )
+        return replace(found, name=self.name, source=source)
+
+
+def operator_of(program: Program, wanted: Wanted) -> Operator:
+    """The operator that a program and the names of queries stand for."""
+    if not wanted.names:
+        return Operator(levels_of(program), (program.name,), None)
+    queries = {
+        name: query.program.with_options(tiebreak=wanted.tiebreak).on_spark
+        for name, query in program.module["QUERIES"].items()
+    }
+    return Operator({name: queries[name] for name in wanted.names}, wanted.names, queries)

@@ -1,0 +1,206 @@
+"""The units of an operator: the queries that it runs, each after those whose rows it reads.
+
+A query that reads others is run as on any stream: its events wait until the watermark has passed
+them. Rows of another query come when they are known, which can be later than their ends: matches
+with an absence at their end wait for it, and those of LONGEST and DISJOINT for their window. So
+the watermark of a reader is behind that of the stream by the longest of these times (`lag`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from celc_runtime.chain.columns import Types, as_run, declared_types
+from celc_runtime.many.groups import reading_all, reading_groups
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Deadline, Window
+from celc_runtime.plan.relevance import Relevant
+from celc_runtime.program import Program
+from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.one_bucket.known_keys import (
+    deadline_lengths,
+    key_values,
+    window_length,
+)
+from celc_runtime.stream.stored.known_starts import has_ended
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """A query of an operator, or several that share their events."""
+
+    query: Program  # as it is compiled; of several: a program that reads for all, and is never run
+    lag: int  # microseconds by which its watermark is behind that of the stream
+    others: Types  # event types of declared streams that only other queries of the operator read
+    members: tuple[Program, ...] = ()  # of several
+
+    @property
+    def name(self) -> str:
+        return self.query.name
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The queries whose rows it finds."""
+        return self.members or (self.query,)
+
+    @cached_property
+    def place(self) -> str:
+        """Of a query that reads others: the column with the number of a row's source, 0 for
+        declared streams."""
+        return unused_name("source", self._names)
+
+    @cached_property
+    def ties(self) -> dict[str, str]:
+        """Of a query that reads others: the columns for the tiebreak columns of the declared
+        streams."""
+        return {
+            name: unused_name(f"tie {name}", self._names)
+            for name in self.query.plan.source.tiebreak
+        }
+
+    @property
+    def _names(self) -> list[str]:
+        source = self.query.plan.source
+        return [source.type_name, "stream", *(one.name for one in source.input_attributes)]
+
+    @cached_property
+    def program(self) -> Program:
+        """The query in the form that runs over its events, in the order of section "Positions" of
+        the language: rows of declared streams come first, then those of queries."""
+        if not self.query.plan.source.reads:
+            return self.query
+        run, source = as_run(self.query), self.query.plan.source
+        ties = [self.ties[name] for name in source.tiebreak] if self.declared else []
+        order = (self.place, *ties, str(source.start_of_rows), *source.partition_by)
+        return replace(run, plan=replace(run.plan, source=replace(run.plan.source, tiebreak=order)))
+
+    @property
+    def declared(self) -> Types:
+        """The event types of declared streams that it reads itself."""
+        return declared_types(self.query)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The queries whose rows are its events."""
+        return self.query.plan.source.reads
+
+    def options(self, options: StreamOptions) -> StreamOptions:
+        """The options of the stream as they are for this query. Its rows have its own tiebreak
+        columns."""
+        source = self.query.plan.source
+        if not source.reads:
+            return options
+        types = {self.place: "INT", str(source.start_of_rows): source.type_of(source.order_by[0])}
+        types |= {
+            own: options.tiebreak_types.get(name) or source.type_of(name)
+            for name, own in self.ties.items()
+        }
+        return options._replace(tiebreak_types=types, has_types=True, ahead="")
+
+    def watermark(self, watermark: int | None) -> int | None:
+        """The time (microseconds) up to which all of its events are known."""
+        if watermark is None or has_ended(watermark):
+            return watermark
+        return watermark - self.lag
+
+
+def units_of(programs: Mapping[str, Program]) -> list[Unit]:
+    """The units of an operator that runs these queries; they are ordered, each after those whose
+    rows it reads.
+    """
+    known: dict[str, int] = {}  # how much later than its end a row is known
+    types = frozenset().union(*map(declared_types, programs.values()))
+    found = []
+    for group in _groups(programs.values()):
+        query = group[0] if len(group) == 1 else reading_of(group)
+        lag = max((known[read] for read in query.plan.source.reads), default=0)
+        known |= {program.name: lag + _known_after(program) for program in group}
+        members = tuple(group) if len(group) > 1 else ()
+        found.append(Unit(query, lag, types - declared_types(query), members))
+    return found
+
+
+def _groups(programs: Iterable[Program]) -> list[list[Program]]:
+    """The queries of each unit, in an order in which each is after those whose rows it reads."""
+    alone = [[one] for one in programs if not can_share(one)]
+    shared = []
+    for reads_all in (False, True):
+        # Queries that ask which rows are neighbours read all of them.
+        alike = [one for one in programs if can_share(one)]
+        alike = [one for one in alike if (one.plan.source.relevant is None) == reads_all]
+        shared += [[*group.programs.values()] for group in reading_groups(alike)]
+    readers = [group for group in alone if group[0].plan.source.reads]
+    return [*shared, *(group for group in alone if not group[0].plan.source.reads), *readers]
+
+
+def can_share(program: Program) -> bool:
+    """Whether a query can share its events with others: whether nothing has to be known of a
+    partition but how far it has been run, and events leave by their time alone."""
+    plan = program.plan
+    return (
+        not plan.source.reads
+        and plan.source.parameters is None
+        and plan.source.uncertain is None
+        and not plan.answer.positions
+        and not plan.choice.waits
+        and plan.choice.rate is None
+        and (plan.answer.totals is None or plan.answer.totals.per == "END")
+        and set(key_values(program, None)) <= {"position", "frontier"}
+        and window_length(program) is not None
+    )
+
+
+def reading_of(programs: Sequence[Program]) -> Program:
+    """A program that reads and keeps what each of some queries does; it is never run.
+
+    Its window is the longest, and it has all deadlines. So an event stays as long as it can matter
+    to the query that needs it longest.
+    """
+    found = reading_all({one.name: one for one in programs})
+    plans = [one.plan for one in programs]
+    windows: list[Window] = []
+    deadlines: list[Deadline] = []
+    for plan in plans:
+        for one in plan.choice.deadlines:
+            deadlines.append(replace(one, window=len(windows)))
+            windows.append(plan.matching.local_windows[one.window])
+    longest = max(int(whole.size) for plan in plans if (whole := plan.whole_window) is not None)
+    order = found.plan.source.order_by[0]
+    wanted: dict[tuple[str, str], None] | None = {}
+    for plan in plans:
+        if plan.source.relevant is None:
+            wanted = None
+            break
+        assert wanted is not None
+        wanted |= dict.fromkeys((one.stream, one.type) for one in plan.source.relevant)
+    relevant = None
+    if wanted is not None:
+        relevant = tuple(Relevant(stream, type) for stream, type in wanted)
+    plan = found.plan
+    return replace(
+        found,
+        plan=replace(
+            plan,
+            name=", ".join(one.name for one in programs),
+            source=replace(plan.source, relevant=relevant),
+            matching=replace(
+                plan.matching,
+                window=Window("MICROSECONDS", longest, order),
+                local_windows=tuple(windows),
+                reaches=(),
+                one_event=False,
+            ),
+            choice=replace(plan.choice, deadlines=tuple(deadlines), per_start=None, limit=None),
+        ),
+    )
+
+
+def _known_after(program: Program) -> int:
+    """The microseconds after which a row is known, from its end on."""
+    if program.plan.choice.waits:
+        # Nobody reads a query without such a window: the table of routes refuses that.
+        return window_length(program) or 0
+    lengths = deadline_lengths(program.plan)
+    return 1 + lengths[-1] if lengths else 0

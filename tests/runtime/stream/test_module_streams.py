@@ -1,0 +1,262 @@
+"""Several queries in one operator of a stream, by hand: when rows come, what is late, what is kept,
+and what a header says."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases_io import load_cases
+from celc_runtime.chain.streams import header
+from celc_runtime.chain.streams.header import ModuleState
+from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.plan.errors import EventError, StateError
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check, why_not
+from celc_runtime.stream.formats import StreamOptions
+from engines import interpreted
+from module_streams_by_hand import ModuleOperator, module_streamed
+from places import CASES
+from queries_over_queries import source_table
+from streams_by_hand import instant, same_rows
+
+import celc
+
+_DECLARED = """CREATE STREAM S {
+  EVENT A { id: INT, v: INT, ts: TIMESTAMP },
+  EVENT B { id: INT, v: INT, ts: TIMESTAMP }
+}
+"""
+_CHAIN = _DECLARED + """QUERY pair:
+SELECT x.v AS v FROM S WHERE A AS x ; B PARTITION BY id WITHIN 10 MILLISECONDS [ts]
+QUERY alone:
+SELECT x.v AS v FROM S WHERE A AS x ; !B FOR 5 MILLISECONDS [ts] PARTITION BY id
+QUERY both:
+SELECT p, a FROM pair, alone WHERE pair AS p ; alone AS a
+PARTITION BY id WITHIN 90 MILLISECONDS [ts]
+"""
+
+
+def _table(*events: tuple[int, str, int]) -> pa.Table:
+    """Events of (milliseconds, type, v) in one partition."""
+    times, types, values = zip(*events, strict=True)
+    return pa.table(
+        {
+            "type": types,
+            "id": pa.array([1] * len(events), pa.int32()),
+            "v": pa.array(values, pa.int32()),
+            "ts": pa.array(map(instant, times), pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def _compiled(text: str, **options: Any) -> Any:
+    with interpreted():
+        return celc.compile(text, order_by="ts", **options)
+
+
+def _chain(**options: Any) -> ModuleOperator:
+    program = _compiled(_CHAIN).queries["both"].program.on_spark
+    operator = operator_of(program, Wanted())
+    return ModuleOperator(operator, StreamOptions({}, **options), random.Random(1))
+
+
+def _together(text: str) -> ModuleOperator:
+    programs = {n: q.program.on_spark for n, q in _compiled(text).queries.items()}
+    return ModuleOperator(
+        Operator(programs, tuple(programs), programs), StreamOptions({}), random.Random(1)
+    )
+
+
+def test_a_reader_waits_until_the_rows_of_all_queries_are_known() -> None:
+    stream = _chain()
+    events = _table((1, "A", 1), (2, "B", 2), (4, "A", 3))
+    assert not stream.advance(events, 0)
+    # The second row is known after 4 + 5, and no other row up to its time comes any more.
+    assert not stream.advance(None, 9)
+    (row,) = stream.advance(None, 10)
+    assert [row["p"][0]["v"], row["a"][0]["v"]] == [1, 3]
+    assert row["end_time"] == instant(4)
+    assert not stream.finish()
+
+
+def test_a_timer_wakes_a_reader_without_events() -> None:
+    stream = _chain()
+    stream.advance(_table((1, "A", 1), (2, "B", 2), (4, "A", 3)), 0)
+    found, watermark = [], 0
+    while stream.timers and not found:
+        (timers,) = stream.timers.values()
+        watermark = max(watermark + 1, *timers)
+        found = stream.advance(None, watermark + 1)
+    assert len(found) == 1
+    assert watermark <= 11
+
+
+def test_an_event_that_is_late_for_one_query_is_late_for_all() -> None:
+    """The reader has not been run up to it, and it comes out once, with all its columns."""
+    stream = _chain(late="side")
+    stream.advance(_table((1, "A", 1), (20, "A", 2)), 0)
+    stream.advance(_table((21, "A", 3)), 20)
+    told = stream.advance(_table((19, "B", 4)), 20)
+    assert [(row["kind"], row["event"]["v"]) for row in told] == [("late", 4)]
+    assert stream.counts["late"] == 1
+    assert all(row["kind"] == "match" for row in stream.finish())
+
+
+def test_a_late_event_is_an_error_that_names_a_query() -> None:
+    stream = _chain(late="error")
+    stream.advance(_table((20, "A", 2)), 0)
+    stream.advance(_table((21, "A", 3)), 20)
+    with pytest.raises(EventError, match=r"query 'pair.*' is late|is late"):
+        stream.advance(_table((19, "B", 4)), 20)
+
+
+def test_an_event_is_kept_once_for_all_queries() -> None:
+    queries = "".join(
+        f"QUERY q{n}:\nSELECT x FROM S WHERE (A AS x ; B AS y) FILTER x.v > {n} "
+        "PARTITION BY id WITHIN 50 MILLISECONDS [ts]\n"
+        for n in range(6)
+    )
+    stream = _together(_DECLARED + queries)
+    (unit,) = stream.operator.units
+    assert [one.name for one in unit.programs] == [f"q{n}" for n in range(6)]
+    stream.advance(_table(*((n, "A", n) for n in range(1, 9))), 0)
+    assert stream.sum("waiting") == 8
+    stream.advance(None, 10)
+    assert (stream.sum("waiting"), stream.sum("kept")) == (0, 8)
+    rows = stream.advance(_table((11, "B", 0)), 11)
+    assert len(rows) == sum(8 - n for n in range(6))
+    stream.advance(None, 100)
+    assert stream.sum("kept") == 0
+
+
+def test_events_leave_when_the_queries_that_need_them_do_not_any_more() -> None:
+    text = """QUERY short:
+SELECT x FROM S WHERE (A AS x ; A AS y) FILTER y.v < 0 PARTITION BY id WITHIN 5 MILLISECONDS [ts]
+QUERY long:
+SELECT x FROM S WHERE (B AS x ; B AS y) FILTER y.v < 0 PARTITION BY id WITHIN 900 MILLISECONDS [ts]
+"""
+    stream = _together(_DECLARED + text)
+    assert len(stream.operator.units) == 1
+    stream.advance(_table(*((n, "AB"[n % 2], n) for n in range(1, 21))), 0)
+    stream.advance(None, 21)
+    assert stream.sum("kept") > 10
+    stream.advance(None, 600)
+    assert stream.sum("kept") == 10
+
+
+def test_states_stay_small_over_many_micro_batches() -> None:
+    text = _CHAIN + "QUERY more:\nSELECT x FROM S WHERE A AS x ; B AS y PARTITION BY id "
+    stream = _together(text + "WITHIN 30 MILLISECONDS [ts]\n")
+    sizes, latest = [], 0
+    for _ in range(120):
+        events = [(latest + n, random.choice("AB"), n) for n in range(1, 4)]
+        stream.advance(_table(*events), max(0, latest - 1))
+        latest += 3
+        sizes.append(stream.stored)
+    assert max(sizes[60:]) < 1.5 * max(sizes[20:60])
+
+
+# --- headers --------------------------------------------------------------------------------------
+
+
+def test_a_header_is_read_again_and_no_beginning_of_it_is_one() -> None:
+    state = ModuleState(7, [b"one", b"", b"three"])
+    names = ["a", "b, c", "ü"]
+    data = header.written(names, state)
+    assert header.read(names, data) == state
+    for length in range(len(data)):
+        with pytest.raises(StateError):
+            header.read(names, data[:length])
+    for place in range(len(data)):
+        wrong = bytearray(data)
+        wrong[place] ^= 1
+        with pytest.raises(StateError):
+            header.read(names, bytes(wrong))
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a", "b", "c"], "new are: c"),
+        (["a"], "no more there are: b"),
+        (["b", "a"], "their order is another"),
+    ],
+)
+def test_the_queries_of_a_checkpoint_are_fixed(names: list[str], told: str) -> None:
+    data = header.written(["a", "b"], ModuleState(None, [b"", b""]))
+    with pytest.raises(StateError, match=f"begun with the queries a, b; {told}"):
+        header.read(names, data)
+
+
+def test_a_changed_query_is_refused() -> None:
+    text = _DECLARED + "".join(
+        f"QUERY q{n}:\nSELECT x FROM S WHERE (A AS x ; B AS y) FILTER x.v > {n} "
+        "PARTITION BY id WITHIN 50 MILLISECONDS [ts]\n"
+        for n in range(3)
+    )
+    stream, other = _together(text), _together(text.replace("x.v > 1", "x.v > 4"))
+    stream.advance(_table((1, "A", 1)), 0)
+    other.headers, other.segments = stream.headers, stream.segments
+    with pytest.raises(StateError, match="the query's text"):
+        other.advance(_table((2, "A", 1)), 0)
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_other_keys_are_refused_with_the_form_of_two_queries() -> None:
+    text = _CHAIN.replace("alone AS a\nPARTITION BY id", "alone AS a")
+    program = _compiled(text).queries["both"].program
+    with pytest.raises(EventError, match=r"another PARTITION BY") as raised:
+        check(program, Route.STREAM)
+    declared = re.search(r"CREATE STREAM pair .*$", str(raised.value))
+    assert declared
+    query = "\nQUERY q:\nSELECT * FROM pair WHERE pair AS a ; pair AS b WITHIN 1 HOUR"
+    between = declared[0] + query
+    assert "q" in celc.compile(between).queries
+
+
+def test_what_a_query_below_cannot_do_is_told() -> None:
+    text = _CHAIN.replace("B PARTITION BY id WITHIN 10 MILLISECONDS [ts]", "B PARTITION BY id")
+    reason = why_not(_compiled(text).queries["both"].program, Route.STREAM)
+    assert reason is not None
+    assert reason.why.startswith("it reads 'pair', and there its state grows with the stream")
+
+
+# --- cases ----------------------------------------------------------------------------------------
+
+_BY_TIME = re.compile(r"(\d+) \[ts\]")
+
+
+@pytest.mark.parametrize("stem", ["31-queries-over-queries", "absences-at-ends", "40-first"])
+@pytest.mark.filterwarnings("ignore")
+def test_cases_as_streams(stem: str) -> None:
+    """Those whose `ts` can be a time, each query of them."""
+    compared = 0
+    for case in load_cases(stem, CASES / "queries"):
+        text = case.query.replace("ts: LONG", "ts: TIMESTAMP")
+        text = _BY_TIME.sub(r"\1 MILLISECONDS [ts]", text)
+        try:
+            module = _compiled(text)
+        except celc.CelError:
+            continue
+        rng = random.Random(case.name)
+        events = [{**event, "ts": 1000 * event["ts"]} for event in case.events]
+        for name, query in module.queries.items():
+            program = query.program.with_options(tiebreak="number").on_spark
+            if not query.plan.source.reads or why_not(program, Route.UNBOUNDED):
+                continue
+            table = source_table(query, events)
+            numbers = pa.array(range(len(table)), pa.int64())
+            table = table.append_column("number", numbers)
+            closed = query.with_options(at_end="closed", positions=False, tiebreak="number")
+            options = StreamOptions({"number": "LONG"})
+            rows = module_streamed(operator_of(program, Wanted()), table, rng, options=options)
+            told = same_rows(rows, closed.match_table(table).to_pylist())
+            assert not told, f"{case.name} {name}\n{told}"
+            compared += 1
+    assert compared >= 2

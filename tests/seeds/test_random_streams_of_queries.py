@@ -1,0 +1,189 @@
+"""Random chains and files of queries as streams, in micro-batches of one to three rows: the rows of
+a table.
+
+A task is made anew for each micro-batch, from nothing but the bytes of buckets. By hand:
+`python tests/seeds/test_random_streams_of_queries.py 0 500`.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from celc_runtime.chain.streams.match import groups_of
+from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.chain.streams.units import can_share
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import why_not
+from celc_runtime.stream.formats import StreamOptions
+from engines import Event, interpreted, table_of
+from module_streams_by_hand import module_streamed
+from queries_over_queries import source_table
+from strategies_queries import random_chain
+from streams_by_hand import EVENT_TIME, in_milliseconds, instant, same_rows
+from test_random_across import stream_for
+from test_random_many import file_of
+
+import celc
+from celc import CelError, Matcher
+
+_BUCKETS = (1, 2, 7)
+
+
+def _buckets(program: Any, rng: random.Random) -> int:
+    return rng.choice(_BUCKETS) if program.plan.source.key_columns else 1
+
+
+def _compiled(text: str, **options: Any) -> Matcher | None:
+    """None: the compiler refuses the text, which is made at random."""
+    try:
+        with interpreted():
+            return celc.compile(text, **options)
+    except CelError:
+        return None
+
+
+# --- queries over queries -------------------------------------------------------------------------
+
+
+def _in_time(text: str) -> str:
+    """A chain over events whose `ts` is a time, its numbers milliseconds."""
+    text = text.replace("ts: LONG", "ts: TIMESTAMP")
+    text = re.sub(r"(\d+) \[ts\]", r"\1 MILLISECONDS [ts]", text)
+    return re.sub(r"\.ts > 3", ".id > 0", text)
+
+
+def check_chain(seed: int) -> list[str]:
+    """Compare the readers of one chain; returns what came of each."""
+    rng = random.Random(seed)
+    chain = random_chain(random.Random(seed))
+    module = _compiled(_in_time(chain.text), order_by="ts")
+    if module is None:
+        return ["refused"]
+    found = []
+    events = [{**event, "ts": event["ts"] * 1000} for event in chain.events]
+    for name in (*chain.readers, *chain.totals):
+        query = module.queries[name].with_options(
+            tiebreak="number", positions=rng.random() < 0.3 or None
+        )
+        program = query.program.on_spark
+        reason = why_not(program, Route.UNBOUNDED)
+        if reason is not None:
+            found.append(reason.code)
+            continue
+        table = source_table(query, events)
+        table = table.append_column("number", pa.array(range(len(table)), pa.int64()))
+        closed = query.with_options(at_end="closed", positions=program.plan.answer.positions)
+        wanted = closed.match_table(table)
+        options = StreamOptions({"number": "LONG"}, buckets=_buckets(program, rng))
+        rows = module_streamed(operator_of(program, Wanted()), table, rng, options=options)
+        told = same_rows(rows, wanted.to_pylist())
+        assert not told, f"seed {seed}, {name}\n{chain.text}\n{told}\n{events}"
+        found.append("rows" if wanted.num_rows else "no rows")
+    return found
+
+
+# --- all queries of a module ----------------------------------------------------------------------
+
+
+def _windowed(text: str, rng: random.Random) -> str:
+    """The file with a window of time in most queries that have none."""
+    head, *queries = re.split(r"(?=\nQUERY )", text)
+    found = [head]
+    for query in queries:
+        lacks = not re.search(r"WITHIN(?!\[)|CONSUME|LIMIT", query)
+        window = f" WITHIN {rng.choice((2, 3, 5, 9, 40))} MILLISECONDS [{EVENT_TIME}]"
+        found.append(query.rstrip() + (window if lacks and rng.random() < 0.85 else "") + "\n")
+    return "".join(found)
+
+
+def _common_table(programs: Sequence[Any], events: Sequence[Event]) -> pa.Table:
+    """The columns that several programs read, in the declared types."""
+    columns: dict[str, Any] = {}
+    for program in programs:
+        table = table_of(program.plan, events)
+        columns |= {name: table.column(name) for name in table.column_names}
+    for program in programs:
+        for one in program.plan.source.attributes:
+            if one.type == "FLOAT":
+                columns[one.name] = columns[one.name].cast(pa.float32())
+    return pa.table(columns)
+
+
+def check_module(seed: int) -> list[str]:
+    """Compare the queries of one file; returns what came of each."""
+    rng = random.Random(seed)
+    file = file_of(rng)
+    text = _windowed(in_milliseconds(file.text), rng)
+    ties = {"ties": "simultaneous"} if rng.random() < 0.25 else {}
+    module = _compiled(text, order_by=EVENT_TIME, **ties)
+    if module is None:
+        return ["refused"]
+    programs = {name: query.program.on_spark for name, query in module.queries.items()}
+    programs = {n: one for n, one in programs.items() if why_not(one, Route.UNBOUNDED) is None}
+    events = stream_for(rng, file)
+    time = 1
+    for event in events:
+        event[EVENT_TIME] = instant(time)
+        time += rng.choice((0, 1, 1, 2) if ties else (1, 1, 2))
+    found = []
+    for names in groups_of(programs):
+        group = {name: programs[name] for name in names}
+        first = next(iter(group.values()))
+        table = _common_table([*group.values()], events)
+        rows = module_streamed(
+            Operator(group, names, programs),
+            table,
+            rng,
+            time=EVENT_TIME,
+            options=StreamOptions({}, buckets=_buckets(first, rng)),
+        )
+        for name, program in group.items():
+            positions = program.plan.answer.positions
+            query = module.queries[name].with_options(at_end="closed", positions=positions)
+            wanted = query.match_table(table)
+            own = [row[name] for row in rows if row["query"] == name]
+            told = same_rows(own, wanted.to_pylist())
+            assert not told, f"seed {seed}, {name}\n{text}\n{told}\n{events}"
+            shares = "shares" if can_share(program) and len(group) > 1 else "alone"
+            found.append(f"{shares}, {'rows' if wanted.num_rows else 'no rows'}")
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_chains_on_streams_equal_the_table() -> None:
+    found = Counter(one for seed in range(20, 32) for one in check_chain(seed))
+    assert found["rows"] >= 5, found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_modules_on_streams_equal_the_table() -> None:
+    found = Counter(one for seed in range(12) for one in check_module(seed))
+    assert found["shares, rows"] >= 3, found
+    assert found["alone, rows"] >= 3, found
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_many_chains_on_streams_equal_the_table() -> None:
+    found = Counter(one for seed in range(32, 300) for one in check_chain(seed))
+    assert found["rows"] >= 250, found
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_many_modules_on_streams_equal_the_table() -> None:
+    found = Counter(one for seed in range(12, 200) for one in check_module(seed))
+    assert found["shares, rows"] >= 60, found
+
+
+if __name__ == "__main__":
+    for check in (check_chain, check_module):
+        seeds = range(*map(int, sys.argv[1:]))
+        print(check.__name__, Counter(one for seed in seeds for one in check(seed)))
