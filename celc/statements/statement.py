@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from celc.diagnostics.errors import CelError, CelWarning, Diagnostic, Diagnostics
@@ -46,7 +47,7 @@ def run_source(host: Host, source: Source, parameters: Parameters) -> Any:
     words = words_of(source, host.dialect, found)
     clauses = clauses_of(words, found)
     if not clauses and not found.has_errors:
-        found.add(messages.no_clause(Span(0, len(text.split("\n", 1)[0]))))
+        found.add(messages.no_clause(_elsewhere(words) or Span(0, len(text.split("\n", 1)[0]))))
     found.raise_errors()
     if host.dialect == "spark":
         _warn_of_quotes(source, words, found)
@@ -55,6 +56,14 @@ def run_source(host: Host, source: Source, parameters: Parameters) -> Any:
         statement.answer(clause)
     statement.warn()
     return statement.rest()
+
+
+def _elsewhere(words: list[Word]) -> Span | None:
+    """The first MATCH_RECOGNIZE, behind no table."""
+    for one, other in pairwise(words):
+        if (one.key, other.key) == ("MATCH_RECOGNIZE", "("):
+            return one.span
+    return None
 
 
 @dataclass

@@ -298,7 +298,8 @@ _WRONG = [
         [_OF_TABLE],
     ),
     (f"SELECT * FROM ticker JOIN logins USING (ts)\n{_CLAUSE}", [("no-source", 2, 1)]),
-    (f"SELECT * FROM ticker WHERE price > 1\n{_CLAUSE}", [("no-clause", 1, 1)]),
+    (f"SELECT * FROM ticker WHERE price > 1\n{_CLAUSE}", [("no-clause", 2, 1)]),
+    (f"SELECT\n{_CLAUSE} FROM ticker", [("no-clause", 2, 1)]),
     ("", [("no-clause", 1, 1)]),
     (
         f"SELECT * FROM ticker\n{_CLAUSE.replace('COUNT(*)', 'RANK() OVER ()')}",
