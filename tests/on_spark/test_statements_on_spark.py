@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import pytest
+from celc_runtime.plan.errors import EventError
 from conftest import long_over_connect
 from duckdb_cases import Case, cases
 from sql_statements import FOLDER, TABLES, Statement, statements
@@ -109,6 +110,14 @@ def test_sources(session: Any) -> None:
         for source in _SOURCES
     )
     assert (made, behind) == (1, whole)
+
+
+@pytest.mark.long
+def test_a_dot_in_a_name(session: Any) -> None:
+    source = "(SELECT *, price AS `a.b` FROM ticker) AS q"
+    text = f"SELECT * FROM {source} {_CLAUSE.replace('COUNT(*)', 'LAST(`a.b`)')}"
+    with pytest.raises(EventError, match=r"'a\.b'.*rename it before"):
+        _answer(session, text)
 
 
 @pytest.mark.long

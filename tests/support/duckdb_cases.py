@@ -22,7 +22,7 @@ _TYPES = {
     "BOOLEAN": pa.bool_(),
     "TIMESTAMP": pa.timestamp("us"),
 }
-_OF_DUCKDB = ("range(", "{'", "main.", "json_extract_string", "lambda")
+_OF_DUCKDB = ("range(", "{'", "main.", "json_extract_string", "lambda", '"k.l"')
 
 
 class Case(NamedTuple):
