@@ -113,6 +113,15 @@ def test_sources(session: Any) -> None:
 
 
 @pytest.mark.long
+def test_dots_in_expressions(session: Any) -> None:
+    condition = "CONCAT(symbol, 'a.b') <> CONCAT(symbol, 'a_b') AND price >"
+    clause = _CLAUSE.replace("BY symbol", "BY symbol, ROUND(price * 0.5, 1) * 0")
+    text = f"SELECT COUNT(*) AS c FROM ticker {clause.replace('price >', condition)}"
+    plain = _answer(session, f"SELECT COUNT(*) AS c FROM ticker {_CLAUSE}").collect()
+    assert _answer(session, text).collect() == plain
+
+
+@pytest.mark.long
 def test_a_dot_in_a_name(session: Any) -> None:
     source = "(SELECT *, price AS `a.b` FROM ticker) AS q"
     text = f"SELECT * FROM {source} {_CLAUSE.replace('COUNT(*)', 'LAST(`a.b`)')}"
