@@ -13,9 +13,11 @@ from celc.core.traversal import with_types_and_windows
 
 
 class DerivedColumns:
-    """The columns that a query makes of others of the same event."""
+    """The columns that a query makes of others of the same event. dot: what their names have for
+    a dot."""
 
-    def __init__(self) -> None:
+    def __init__(self, dot: str = ".") -> None:
+        self._dot = dot
         self._names: dict[core.Expression, str] = {}
         self._values: dict[str, core.Expression] = {}
         self._declared: set[str] = set()
@@ -34,7 +36,7 @@ class DerivedColumns:
         attributes of the query."""
         name = self._names.get(value)
         if name is None:
-            name = unused_name(_text(value), [*taken, *self._values])
+            name = unused_name(_text(value).replace(".", self._dot), [*taken, *self._values])
             self._names[value] = name
             self._values[name] = value
         return name

@@ -33,7 +33,8 @@ class RowColumns:
     """The columns of a table, and those that are made of them."""
 
     def __init__(self, table: tuple[rows.Column, ...]) -> None:
-        self._made = DerivedColumns()
+        # PySpark gives no column with a dot in its name to Python.
+        self._made = DerivedColumns(dot="_")
         self._numbers: dict[str, int] = {}
         self._columns = list(table)
         self._taken = frozenset(column.name for column in table)

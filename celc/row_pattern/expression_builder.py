@@ -98,14 +98,19 @@ class ExpressionBuilder:
                 self.report(messages.wrong_arguments("COUNT", "COUNT(v.*)", span))
                 return syntax.Star(None, span)
 
-    def call(self, span: Span, parts: list[Any]) -> syntax.Call:
+    def call(self, span: Span, parts: list[Any]) -> syntax.Call | syntax.Binary:
         semantics, function, given = parts
         distinct, arguments = given or (None, ())
         kept = None if semantics is None else syntax.Name(semantics.type, semantics.span)
         zone = next((one.zone for one in arguments if isinstance(one, _Zoned)), None)
         plain = tuple(one.value if isinstance(one, _Zoned) else one for one in arguments)
-        # What other engines call PREV and NEXT.
-        named = {"lag": "PREV", "lead": "NEXT"}.get(function.key, function.text)
+        if (
+            function.key == "mod"
+            and len(plain) == 2
+            and not any(isinstance(one, syntax.Star) for one in plain)
+        ):
+            return syntax.Binary("%", plain[0], plain[1], span)
+        named = _ALSO_CALLED.get(function.key, function.text)
         return syntax.Call(syntax.Name(named, function.span), plain, kept, distinct, zone, span)
 
     def zoned(self, span: Span, parts: list[Any]) -> _Zoned:
@@ -186,6 +191,10 @@ class ExpressionBuilder:
     def quoted(self, span: Span, parts: list[Any]) -> syntax.Name:
         quote = parts[0].text[0]
         return syntax.Name(parts[0].text[1:-1].replace(2 * quote, quote), span)
+
+
+_ALSO_CALLED = {"lag": "PREV", "lead": "NEXT", "list": "ARRAY_AGG"}
+"""What other engines call functions."""
 
 
 def _text(token: Token) -> str:

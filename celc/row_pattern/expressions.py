@@ -57,9 +57,9 @@ MOST_OFFSET = 1_000_000_000
 class Scope:
     """What an expression can name, and where it stands.
 
-    `others`: the types of columns that the language cannot read, by their names casefolded. `row`:
-    the row that columns and CLASSIFIER read inside navigation and aggregates; None: outside.
-    `inside`: the function around, for messages.
+    `others`: the types of columns that the language cannot read, by their names casefolded.
+    `table`: its name, casefolded. `row`: the row that columns and CLASSIFIER read inside navigation
+    and aggregates; None: outside. `inside`: the function around, for messages.
     """
 
     found: Diagnostics
@@ -68,6 +68,7 @@ class Scope:
     variables: Mapping[str, core.Variables]
     has_schema: bool
     others: Mapping[str, str]
+    table: str
     defines: bool = False
     row: core.Row | None = None
     inside: str = ""
@@ -496,7 +497,9 @@ def interval(node: syntax.Interval, found: Diagnostics) -> int | None:
 
 def _variables(name: syntax.Name, scope: Scope) -> core.Variables | None:
     found = scope.variables.get(name.key)
-    if found is None:
+    if found is None and name.key == scope.table:
+        scope.found.add(messages.table_as_variable(name.text, name.span))
+    elif found is None:
         scope.found.add(messages.unknown_variable(name.text, list(scope.variables), name.span))
     return found
 

@@ -64,6 +64,7 @@ class _Resolver:
             {key: frozenset([n]) for key, (n, _) in self._variables.items()} | self._subsets,
             self._columns is not None,
             self._types_of_others,
+            query.source.key,
         )
         partition_by = [self._key("PARTITION BY", one, scope) for one in query.partition_by]
         order_by = [self._key("ORDER BY", one.key, scope) for one in query.order_by]

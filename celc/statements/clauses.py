@@ -17,6 +17,13 @@ from celc.statements.words import Word
 
 _WORD = "MATCH_RECOGNIZE"
 _IN_FROM = frozenset({"FROM", "JOIN"})
+_KEPT = {
+    "VIEW": "a view",
+    "MACRO": "a macro",
+    "FUNCTION": "a function",
+    "PREPARE": "a prepared statement",
+    "CACHE": "a cached query",
+}
 _OUT_OF_FROM = frozenset(
     {
         *("SELECT", "WHERE", "GROUP", "HAVING", "ORDER", "QUALIFY", "WINDOW", "LIMIT"),
@@ -48,7 +55,7 @@ class Clause:
 def clauses_of(words: list[Word], found: Diagnostics) -> list[Clause]:
     """All clauses in the order of the words MATCH_RECOGNIZE, so that one in the source of another
     comes first. Adds errors: a parenthesis without its partner, a second statement, a source that
-    looks at columns from outside, CREATE VIEW."""
+    looks at columns from outside, a view or what else keeps the text."""
     finder = _Finder(words, _partners(words, found), found)
     end = len(words)
     for number, word in enumerate(words):
@@ -59,16 +66,20 @@ def clauses_of(words: list[Word], found: Diagnostics) -> list[Clause]:
             break
     finder.level(0, end, ())
     if finder.clauses:
-        _refuse_view(words, found)
+        _refuse_kept(words, found)
     return finder.clauses
 
 
-def _refuse_view(words: list[Word], found: Diagnostics) -> None:
-    if not words or words[0].key != "CREATE":
+def _refuse_kept(words: list[Word], found: Diagnostics) -> None:
+    """Report a statement that the host keeps as a text, and reads again alone."""
+    first = words[0]
+    if first.key in _KEPT:
+        found.add(messages.view_of_clause(_KEPT[first.key], first.span))
+    if first.key not in ("CREATE", "ALTER"):
         return
     for word in words[1:]:
-        if word.key == "VIEW":
-            found.add(messages.view_of_clause(words[0].span.to(word.span)))
+        if word.key in _KEPT:
+            found.add(messages.view_of_clause(_KEPT[word.key], first.span.to(word.span)))
             return
         if word.key in ("TABLE", "AS", "("):
             return
@@ -118,9 +129,7 @@ class _Finder:
             word = self._behind_source(at, end) if begins_source else at
             if word > at and self._is_clause(word, end):
                 self._source(at, word, names)
-                last = self.partners[word + 1]
-                self.clauses.append(Clause(at, word, last, names))
-                at, begins_source = last + 1, False
+                at, begins_source = self._chain(at, word, end, names), False
                 continue
             if key == "LATERAL" and begins_source:
                 word = self._behind_source(at + 1, end)
@@ -136,6 +145,15 @@ class _Finder:
                 self._inside(at, names, in_from)
                 at = self.partners[at]
             at += 1
+
+    def _chain(self, first: int, word: int, end: int, names: tuple[Names, ...]) -> int:
+        """A clause, and those that stand behind its answer; the word behind them."""
+        last = word
+        while self._is_clause(word, end):
+            last = self.partners[word + 1]
+            self.clauses.append(Clause(first, word, last, names))
+            word = self._behind_alias(last + 1, end)
+        return last + 1
 
     def _source(self, at: int, word: int, names: tuple[Names, ...]) -> None:
         """The clauses in a source."""
@@ -158,13 +176,18 @@ class _Finder:
     def _behind_source(self, at: int, end: int) -> int:
         """The word behind a source that begins at a word; the same word where none does.
 
-        A source: `a.b`, `f(…)`, `(…)` or a text that names a file, and its alias.
+        A source: `a.b`, `f(…)`, `(…)`, `VALUES (…), (…)` or a text that names a file, and its alias
+        and TABLESAMPLE.
         """
         words, first = self.words, at
         if words[at].key == "TABLE" and at + 1 < end and words[at + 1].key == "(":
             at = self.partners[at + 1] + 1
         elif words[at].key == "(":
             at = self.partners[at] + 1
+        elif self._keys(at, end, 2) == ["VALUES", "("]:
+            at = self.partners[at + 1] + 1
+            while self._keys(at, end, 2) == [",", "("]:
+                at = self.partners[at + 1] + 1
         elif words[at].is_text:
             at += 1
         elif words[at].can_be_name:
@@ -173,15 +196,41 @@ class _Finder:
                 at += 2
             if at < end and words[at].key == "(" and words[at - 1].key != _WORD:
                 at = self.partners[at] + 1
+                if self._keys(at, end, 2) == ["WITH", "ORDINALITY"]:
+                    at += 2
         else:
             return first
+        # DuckDB has the alias before TABLESAMPLE, Spark behind.
+        return self._behind_alias(self._behind_sample(self._behind_alias(at, end), end), end)
+
+    def _behind_alias(self, at: int, end: int) -> int:
+        words = self.words
         if at < end and words[at].key == "AS":
             at += 1
-        if at < end and words[at].can_be_name and not self._is_clause(at, end):
+        is_name = at < end and words[at].can_be_name and words[at].key != "TABLESAMPLE"
+        if is_name and not self._is_clause(at, end):
             at += 1
             if at < end and words[at].key == "(":
                 at = self.partners[at] + 1
         return at
+
+    def _behind_sample(self, at: int, end: int) -> int:
+        """Behind `TABLESAMPLE method (…)` or `TABLESAMPLE 10 PERCENT`, and REPEATABLE."""
+        if self._keys(at, end, 1) != ["TABLESAMPLE"]:
+            return at
+        at += 1
+        at += self._keys(at, end, 2)[1:] == ["("]
+        if self._keys(at, end, 1) == ["("]:
+            at = self.partners[at] + 1
+        else:
+            at += 1
+            at += self._keys(at, end, 1)[:1] in (["%"], ["PERCENT"], ["ROWS"])
+        if self._keys(at, end, 2) == ["REPEATABLE", "("]:
+            at = self.partners[at + 1] + 1
+        return min(at, end)
+
+    def _keys(self, at: int, end: int, count: int) -> list[str]:
+        return [word.key for word in self.words[at : min(at + count, end)]]
 
     def _with(self, at: int, end: int, names: tuple[Names, ...]) -> tuple[int, Names]:
         """The entries of a WITH, and the word behind them; none where it is another WITH."""

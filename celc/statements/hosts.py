@@ -43,6 +43,8 @@ class Host(ABC):
 
     title: str
     dialect: str
+    parameter_signs: tuple[str, ...] = (":",)
+    """What stands before the name of a parameter."""
 
     @abstractmethod
     def quoted(self, name: str) -> str:
@@ -115,6 +117,7 @@ class Duck(Host):
     relation."""
 
     title, dialect = "DuckDB", "duckdb"
+    parameter_signs = (":", "$")
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection

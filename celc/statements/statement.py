@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from celc.diagnostics.errors import CelError, CelWarning, Diagnostic, Diagnostics
@@ -20,12 +21,14 @@ from celc.diagnostics.source import Source, Span
 from celc.driver.matcher import Matcher
 from celc.row_pattern.compiler import compile_rows
 from celc.row_pattern.parser import parse
-from celc.statements.checked import BEFORE
 from celc.statements.clauses import Clause, clauses_of, pattern_of
 from celc.statements.host_columns import HostCall, host_calls
 from celc.statements.hosts import Host, HostError, Parameters
 from celc.statements.places import MadeText
 from celc.statements.words import Word, words_of
+
+_BEFORE = "SELECT * FROM {0} "
+"""What makes a whole text of a clause. What its source is the host has said."""
 
 
 def run(host: Host, text: str, parameters: Parameters) -> Any:
@@ -44,7 +47,7 @@ def run_source(host: Host, source: Source, parameters: Parameters) -> Any:
     words = words_of(source, host.dialect, found)
     clauses = clauses_of(words, found)
     if not clauses and not found.has_errors:
-        found.add(messages.no_clause(Span(0, len(text.split("\n", 1)[0]))))
+        found.add(messages.no_clause(_elsewhere(words) or Span(0, len(text.split("\n", 1)[0]))))
     found.raise_errors()
     if host.dialect == "spark":
         _warn_of_quotes(source, words, found)
@@ -53,6 +56,14 @@ def run_source(host: Host, source: Source, parameters: Parameters) -> Any:
         statement.answer(clause)
     statement.warn()
     return statement.rest()
+
+
+def _elsewhere(words: list[Word]) -> Span | None:
+    """The first MATCH_RECOGNIZE, behind no table."""
+    for one, other in pairwise(words):
+        if (one.key, other.key) == ("MATCH_RECOGNIZE", "("):
+            return one.span
+    return None
 
 
 @dataclass
@@ -80,11 +91,15 @@ class _Statement:
     ) -> None:
         self._host, self._source, self._words = host, source, words
         self._parameters, self._found = parameters, found
-        self._numbers: dict[int, int] = {}  # of each `?`, among all of them
-        if parameters is not None and not isinstance(parameters, Mapping):
-            signs = {at for one in clauses for at in pattern_of(words, one)}
-            asked = (at for at, word in enumerate(words) if word.key == "?" and at not in signs)
-            self._numbers = {at: number for number, at in enumerate(asked)}
+        self._signs = {at for one in clauses for at in pattern_of(words, one)}
+        self._inside = {at for one in clauses for at in range(one.word, one.last)}
+        asked = (at for at, word in enumerate(words) if word.key == "?" and at not in self._signs)
+        # Of each `?`, among all of them.
+        self._numbers = {at: number for number, at in enumerate(asked)}
+        if isinstance(parameters, Sequence) and len(parameters) > len(self._numbers):
+            place = Span(0, len(source.text.split("\n", 1)[0]))
+            found.add(messages.unused_parameter(len(self._numbers), len(parameters), place))
+            found.raise_errors()
         self._answers: dict[int, tuple[Clause, str]] = {}
         """By the first word: the widest clause there with an answer, and its name."""
         self._tables: dict[str, Any] = {}
@@ -201,6 +216,12 @@ class _Statement:
             asked.named |= made.named
         asked.text += " FROM "
         self._written(clause.first, clause.word - 1, asked)
+        # WHERE takes no function that makes rows, as UNNEST does, and no aggregate.
+        asked.text += " WHERE TRUE" if columns else ""
+        for call in columns.values():
+            made = self._host_text(call)
+            asked.text += f" OR ({made.text}) IS NULL"
+            asked.values += made.values
         asked.text += ")" * (len(lists) - 1)
         return asked
 
@@ -238,20 +259,21 @@ class _Statement:
     def _named(self, at: int) -> str | None:
         """The name of a parameter that begins at a word, if one does."""
         words = self._words
-        if words[at].key != ":" or at + 1 == len(words):
+        if words[at].key not in self._host.parameter_signs or at + 1 == len(words):
             return None
-        if not isinstance(self._parameters, Mapping):
+        has_names = isinstance(self._parameters, Mapping)
+        if at in self._signs or not (has_names or at in self._inside):
             return None
-        name, before = words[at + 1], words[at - 1] if at else None
+        name, before = words[at + 1], words[at - 1]
         if not name.key.isidentifier() or name.span.start != words[at].span.end:
             return None
-        # `e:b` is a part of a text of JSON.
-        is_path = (
-            before is not None
-            and before.span.end == words[at].span.start
-            and (before.can_be_name or before.key in (")", "]"))
+        # `e:b` is a part of a text of JSON, `l[1:n]` a part of a list, `{'a':b}` a STRUCT.
+        is_value = (
+            before.can_be_name or before.key in (")", "]") or not before.key.strip("0123456789")
         )
-        return None if is_path else name.text
+        touches = before.span.end == words[at].span.start
+        is_part = words[at].key == ":" and is_value and (touches or not has_names)
+        return None if is_part else name.text
 
     def _value(self, at: int) -> Any:
         """The value of the parameter at a word. Raises `CelError` where none is given."""
@@ -265,7 +287,8 @@ class _Statement:
         if name is not None:
             span = span.to(self._words[at + 1].span)
         known = list(given) if isinstance(given, Mapping) else []
-        shown = f":{name}" if name is not None else f"number {self._numbers[at] + 1}"
+        sign = self._words[at].text
+        shown = f"{sign}{name}" if name is not None else f"number {self._numbers[at] + 1}"
         self._found.add(messages.missing_parameter(shown, known, span))
         self._found.raise_errors()
         raise AssertionError
@@ -276,7 +299,8 @@ class _Statement:
         """The clause as a text of its own, with constants for parameters and columns for what the
         host computes."""
         made = MadeText(self._words[clause.word].span.start)
-        made.write(BEFORE, made.origin)
+        called = self._called(clause) or f"{self._prefix}_source"
+        made.write(_BEFORE.format(_quoted(called)), made.origin)
         end, at = made.origin, clause.word
         names: list[tuple[int, str]] = []  # of keys, where they end
         while at <= clause.last:
@@ -306,6 +330,15 @@ class _Statement:
         last = self._words[clause.last].span.end
         made.copy(self._source.text[end:last], end)
         return made
+
+    def _called(self, clause: Clause) -> str | None:
+        """What the source of a clause is called, if it has a name: for messages."""
+        at, depth = clause.word - 1, 0
+        while at > clause.first and (self._words[at].key == ")" or depth):
+            depth += (self._words[at].key == ")") - (self._words[at].key == "(")
+            at -= 1
+        word = self._words[at]
+        return word.text if word.can_be_name else None
 
     def _host_text(self, call: HostCall) -> _Asked:
         """What the host computes, as it reads it."""
@@ -386,6 +419,6 @@ def _quoted(name: str) -> str:
 def _reason(problem: Exception) -> str:
     """What a host says, without the plans and stacks behind it."""
     text = str(problem).strip() or type(problem).__name__
-    for mark in ("\n\nJVM stacktrace", ";\n'", "\nLINE ", "\n== SQL"):
+    for mark in ("\n\nJVM stacktrace", ";\n'", "; line ", "\nLINE ", "\n== SQL"):
         text = text.partition(mark)[0]
     return " ".join(text.split())

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from engines import interpreted
-from sql_statements import Statement, statements, tables
+from sql_statements import FOLDER, Statement, statements, tables
 
 import celc
 from celc import CelError, HostError
@@ -76,6 +76,22 @@ _WHERE = [
     f"SELECT COUNT(*) AS c FROM (SELECT * FROM (SELECT * FROM ticker) {_CLAUSE} AS i) AS o",
     f"SELECT EXTRACT(YEAR FROM TIMESTAMP '2026-01-01') AS y, COUNT(*) AS c FROM ticker {_CLAUSE}",
     f"SELECT (SELECT COUNT(*) FROM ticker {_CLAUSE}) AS c",
+    # Behind the answer of a clause.
+    f"SELECT n AS c FROM ticker {_CLAUSE} AS m MATCH_RECOGNIZE (ORDER BY symbol, n "
+    "MEASURES COUNT(*) AS n PATTERN (a+))",
+    f"SELECT COUNT(*) AS c FROM ticker TABLESAMPLE 100% {_CLAUSE}",
+    f"SELECT COUNT(*) AS c FROM ticker AS t TABLESAMPLE bernoulli(100%) REPEATABLE (1) {_CLAUSE}",
+    f"SELECT COUNT(*) AS c FROM ticker {_CLAUSE} AS m TABLESAMPLE 100 PERCENT",
+    f"SELECT COUNT(q) AS c FROM (FROM ticker {_CLAUSE}) AS m(s, q)",
+    f"WITH t(symbol, ts, price) AS MATERIALIZED (SELECT symbol, ts, price FROM ticker) "
+    f"SELECT COUNT(*) AS c FROM t {_CLAUSE}",
+    f"SELECT COUNT(*) AS c FROM (SELECT 1 AS symbol) AS o RIGHT JOIN ticker {_CLAUSE} AS m "
+    "ON o.symbol::VARCHAR = m.symbol",
+    f"SELECT SUM(k) AS c FROM (PIVOT (SELECT 'k' AS w, n FROM ticker {_CLAUSE}) "
+    "ON w USING COUNT(n))",
+    # DuckDB's texts and values.
+    f"SELECT $$ FROM t MATCH_RECOGNIZE ( $$ AS s, COUNT(*) AS c FROM ticker {_CLAUSE}",
+    f"SELECT {{'a;': COUNT(*)}}['a;'] AS c FROM ticker {_CLAUSE};",
 ]
 
 
@@ -91,6 +107,31 @@ def test_a_table_function_is_a_source() -> None:
         "PATTERN (a b+) DEFINE b AS i > PREV(i))"
     )
     assert _answer({}, text).to_pylist() == [{"n": 10}]
+
+
+def test_names_that_are_words() -> None:
+    """Quoted names are names, whatever they say; a table may be called like the clause."""
+    tables = {
+        "match_recognize": pa.table({"a;b": [1, 2], 'c"d': [2, 1], "select": [5, 6]}),
+    }
+    text = (
+        'SELECT * FROM match_recognize AS "FROM t" MATCH_RECOGNIZE (ORDER BY "a;b" MEASURES '
+        'LAST("c""d") AS "x (", LAST("pattern"."select") AS "MATCH_RECOGNIZE (" '
+        'PATTERN ("define" "pattern"+) DEFINE "pattern" AS "select" > PREV("select"))'
+    )
+    assert _answer(tables, text).to_pylist() == [{"x (": 1, "MATCH_RECOGNIZE (": 6}]
+
+
+def test_files_are_sources() -> None:
+    path = FOLDER / "ticker.parquet"
+    text = f"SELECT COUNT(*) AS c FROM '{path}' AS t {_CLAUSE}"
+    assert _answer({}, text).to_pylist() == [{"c": _RISES}]
+
+
+def test_a_list_may_have_positions() -> None:
+    source = "SELECT * FROM UNNEST([4, 5]) WITH ORDINALITY AS q(x, i)"
+    text = f"{source} MATCH_RECOGNIZE (ORDER BY i MEASURES LAST(x) AS x PATTERN (a+))"
+    assert _answer({}, text).to_pylist() == [{"x": 5}]
 
 
 def test_a_table_is_made_and_explained() -> None:
@@ -128,10 +169,29 @@ def test_parameters() -> None:
     assert _answer(tables(), asked, by_name) == wanted
 
 
+def test_names_of_parameters_in_duckdb() -> None:
+    """`$name` is a parameter, too; a colon within a value is none."""
+    text = (
+        "SELECT [1, 2, 3][1:n] AS l, {'a':n} AS s, $k AS k FROM ticker "
+        f"{_CLAUSE.replace('COUNT(*)', 'COUNT(*) - COUNT(*) + $k')} LIMIT 1"
+    )
+    assert _answer(tables(), text, {"k": 2}).to_pylist() == [{"l": [1, 2], "s": {"a": 2}, "k": 2}]
+
+
+def test_more_values_than_signs() -> None:
+    text = f"SELECT ? AS k FROM ticker\n{_CLAUSE.replace('a b+', 'a?? b+?')}"
+    assert _errors(text, [1, 2]) == [("unused-parameter", 1, 1)]
+
+
 @pytest.mark.parametrize(
     ("sign", "given", "code"),
     [
         ("?", [], "missing-parameter"),
+        ("?", None, "missing-parameter"),
+        ("?", {"k": 1}, "missing-parameter"),
+        (":k", None, "missing-parameter"),
+        (":k", [], "missing-parameter"),
+        ("$k", {"l": 1}, "missing-parameter"),
         (":k", {"l": 1}, "missing-parameter"),
         ("?", [[1]], "parameter-type"),
     ],
@@ -198,6 +258,9 @@ def test_columns_of_the_host_are_not_shown() -> None:
         ("levenshtein(a.symbol, b.symbol) > 1", 0),
         ("levenshtein(PREV(symbol), 'A') > 1", len("levenshtein(")),
         ("price > 1 AND levenstein(symbol, 'A') > 1", len("price > 1 AND ")),
+        # It would read rows that are none of the table.
+        ("unnest(tags) > 'a'", 0),
+        ("price > 1 AND stddev(b.price) > 1", len("price > 1 AND ")),
     ],
 )
 def test_wrong_functions_of_the_host(condition: str, place: int) -> None:
@@ -220,12 +283,28 @@ def _errors(text: str, parameters: Any = None) -> list[tuple[str, int, int]]:
 
 
 _OPEN = _CLAUSE[:-1]
+_OF_TABLE = ("unknown-variable", 2, _CLAUSE.index("price >") + 1)
 _WRONG = [
     (f"SELECT *\nFROM ticker {_OPEN}", [("unclosed-parenthesis", 2, 13)]),
     (f"SELECT *\nFROM ticker) {_CLAUSE}", [("lone-parenthesis", 2, 12)]),
     (f"SELECT * FROM ticker {_CLAUSE};\nSELECT 1", [("second-statement", 2, 1)]),
     (f"CREATE VIEW v AS SELECT * FROM ticker {_CLAUSE}", [("view-of-clause", 1, 1)]),
     (f"CREATE OR REPLACE VIEW v AS SELECT * FROM ticker {_CLAUSE}", [("view-of-clause", 1, 1)]),
+    (f"CREATE MACRO m() AS TABLE\nSELECT * FROM ticker {_CLAUSE}", [("view-of-clause", 1, 1)]),
+    (f"PREPARE p AS\nSELECT * FROM ticker {_CLAUSE}", [("view-of-clause", 1, 1)]),
+    (f"SELECT * FROM ticker AS t\n{_CLAUSE.replace('price >', 't.price >')}", [_OF_TABLE]),
+    (
+        f"SELECT * FROM ticker t(symbol, ts, price)\n{_CLAUSE.replace('price >', 't.price >')}",
+        [_OF_TABLE],
+    ),
+    (f"SELECT * FROM ticker JOIN logins USING (ts)\n{_CLAUSE}", [("no-source", 2, 1)]),
+    (f"SELECT * FROM ticker WHERE price > 1\n{_CLAUSE}", [("no-clause", 2, 1)]),
+    (f"SELECT\n{_CLAUSE} FROM ticker", [("no-clause", 2, 1)]),
+    ("", [("no-clause", 1, 1)]),
+    (
+        f"SELECT * FROM ticker\n{_CLAUSE.replace('COUNT(*)', 'RANK() OVER ()')}",
+        [("syntax", 2, _CLAUSE.index("COUNT") + 1 + len("RANK() "))],
+    ),
     (
         f"SELECT * FROM logins l,\nLATERAL (SELECT * FROM ticker WHERE symbol = l.who) q {_CLAUSE}",
         [("source-from-outside", 2, 1)],

@@ -65,6 +65,8 @@ def unexpected(found: str | None, accepted: Collection[str], span: Span) -> Diag
         help.append("the clauses stand in this order: " + ", ".join(_ORDER))
     if found in ("*", "+", "?", "{") and not accepted & {"STAR", "PLUS"}:  # type: ignore[operator]
         help.append("one quantifier stands behind a part: put the part into parentheses first")
+    if found is not None and found.upper() in _ELSEWHERE:
+        help.append(_ELSEWHERE[found.upper()])
     if found in ("|", ")", ",") and "DOLLAR" in accepted:
         help.append("write () for a pattern of no rows")
     shown = words[:_MOST_WORDS]
@@ -73,6 +75,10 @@ def unexpected(found: str | None, accepted: Collection[str], span: Span) -> Diag
     return error("syntax", span, here, *help)
 
 
+_ELSEWHERE = {
+    "OVER": "a window function is computed before: (SELECT *, LAG(x) OVER (…) AS y FROM t) AS q",
+    "FILTER": "write CASE inside: SUM(CASE WHEN … THEN x END)",
+}
 _ORDER = (
     *("PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW or ALL ROWS PER MATCH"),
     *("AFTER MATCH SKIP", "PATTERN", "WITHIN", "SUBSET", "DEFINE"),
@@ -227,6 +233,12 @@ def unknown_qualifier(name: str, alias: str | None, span: Span) -> Diagnostic:
             else (f"write {alias}, or leave it out",)
         ),
     )
+
+
+def table_as_variable(name: str, span: Span) -> Diagnostic:
+    """`quotes.price`: the name of the table before a dot."""
+    message = f"{quote(name)} is the table, and before a dot stands a variable of PATTERN"
+    return error("unknown-variable", span, message, "write the column alone")
 
 
 def unknown_variable(name: str, known: Sequence[str], span: Span) -> Diagnostic:

@@ -57,11 +57,11 @@ def no_source(span: Span) -> Diagnostic:
     )
 
 
-def view_of_clause(span: Span) -> Diagnostic:
+def view_of_clause(what: str, span: Span) -> Diagnostic:
     return error(
         "view-of-clause",
         span,
-        "a view is read later by the host alone, which does not know MATCH_RECOGNIZE",
+        f"{what} is read later by the host alone, which does not know MATCH_RECOGNIZE",
         "write CREATE TABLE … AS SELECT …, or register the query as a table function "
         "(celc.compile(…).register(spark)) and make the view of that",
     )
@@ -84,6 +84,15 @@ def missing_parameter(name: str, given: list[str], span: Span) -> Diagnostic:
         f"there is no value for the parameter {name}",
         have,
         "give it: celc.sql(host, text, parameters={…}), or a list for '?'",
+    )
+
+
+def unused_parameter(asked: int, given: int, span: Span) -> Diagnostic:
+    return error(
+        "unused-parameter",
+        span,
+        f"{given} values are given, and the statement has {asked} '?'",
+        "give a value for each '?', in their order",
     )
 
 
@@ -116,7 +125,8 @@ def source_refused(host: str, reason: str, span: Span) -> Diagnostic:
 
 
 _HOST_READS = (
-    "a function of the host's alone is computed once for each row, before rows are matched"
+    "a function of the host's alone is computed once for each row, before rows are matched; it is "
+    "neither an aggregate nor makes rows"
 )
 
 

@@ -19,7 +19,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def matched_frame(plan: RowPlan, match: Any, rows: DataFrame) -> DataFrame:
     """The result for a DataFrame, whose batches are given to `match`. Raises EventError where a
-    column is missing."""
+    column is missing, or has a dot in its name."""
     chosen = _with_derived(plan, rows.select(*_columns(plan, rows)))
     keys, order = _sort(plan)
     spread = chosen.repartition(*keys) if keys else chosen.repartition(1)
@@ -61,6 +61,12 @@ def _columns(plan: RowPlan, rows: DataFrame) -> list[Any]:
             raise EventError(
                 f"query {plan.name!r} reads the column {name!r}, which {told}; the columns are: "
                 f"{', '.join(map(repr, rows.columns)) or 'none'}"
+            )
+        if "." in name:
+            # PySpark's mapInArrow takes what stands before the dot for a column, and reads a field.
+            raise EventError(
+                f"query {plan.name!r} reads the column {name!r}, and PySpark cannot give a column "
+                "with a dot in its name to Python: rename it before, as by withColumnRenamed"
             )
         quoted = "`" + same[0].replace("`", "``") + "`"
         found.append(functions.col(quoted).alias(name))
