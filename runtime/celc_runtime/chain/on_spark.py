@@ -7,7 +7,6 @@ Otherwise each query is a DataFrame, read by the next, with a shuffle between th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -26,7 +25,7 @@ from celc_runtime.chain.columns import (
     source_of,
     types_of_chain,
 )
-from celc_runtime.chain.rows import told_apart_by
+from celc_runtime.chain.rows import numbering_columns, told_apart_by
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.chain.tables import check_order
 from celc_runtime.plan.errors import EventError, PlanWarning
@@ -227,8 +226,8 @@ def _event_frame(
     place = unused_name("source", taken)
     ties = {name: unused_name(f"tie {name}", taken) for name in source.tiebreak}
     kinds: dict[str, str] = {}
-    numbers = _numbering_columns(program, taken)
-    added = {name: type for name, type in numbers.values() if name not in taken}
+    numbers = numbering_columns(program, taken)
+    added = {name: ddl_of(type).lower() for name, type in numbers.values() if name not in taken}
     frames = []
     own = declared_types(program)
     if own:
@@ -272,26 +271,6 @@ def _event_frame(
     )
     own_order = replace(run.plan.source, tiebreak=tiebreak, relevant=None)
     return frame, replace(run, plan=replace(run.plan, source=own_order))
-
-
-def _numbering_columns(
-    program: Program, taken: Sequence[str]
-) -> dict[tuple[str, str], tuple[str, str]]:
-    """For each query that is read and each column that numbers its rows: the column of the events
-    that holds it, and its type. A column that the reader has from this query alone is there
-    already."""
-    plan = program.plan
-    names = [(level.name, name) for level in program.levels for name in told_apart_by(level.plan)]
-    given = Counter([*(name for _, name in names), *plan.source.declared])
-    found = {}
-    for level in program.levels:
-        types = {name: level.plan.source.type_of(name) for name in level.plan.source.partition_by}
-        types |= {one.name: one.type for one in level.plan.answer.expressions}
-        for name in told_apart_by(level.plan):
-            is_there = name in taken and given[name] == 1
-            column = name if is_there else unused_name(f"tie {level.name} {name}", taken)
-            found[level.name, name] = column, ddl_of(types[name]).lower()
-    return found
 
 
 def _without(columns: Mapping[str, str]) -> list[Column]:

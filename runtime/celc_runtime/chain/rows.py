@@ -1,5 +1,6 @@
 """The events of a query that reads others, as one table."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -82,6 +83,26 @@ def told_apart_by(level: Plan) -> list[str]:
     expressions, but for COLLECT, which is no attribute of the rows."""
     shown = [one.name for one in level.answer.expressions if not _collects(one)]
     return [*level.source.partition_by, *shown]
+
+
+def numbering_columns(
+    program: Program, taken: Sequence[str]
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """For each query that is read and each column that numbers its rows: the column of the events
+    that holds it, and its type. A column that the reader has from this query alone is there
+    already."""
+    plan = program.plan
+    names = [(level.name, name) for level in program.levels for name in told_apart_by(level.plan)]
+    given = Counter([*(name for _, name in names), *plan.source.declared])
+    found = {}
+    for level in program.levels:
+        types = {name: level.plan.source.type_of(name) for name in level.plan.source.partition_by}
+        types |= {one.name: one.type for one in level.plan.answer.expressions}
+        for name in told_apart_by(level.plan):
+            is_there = name in taken and given[name] == 1
+            column = name if is_there else unused_name(f"tie {level.name} {name}", taken)
+            found[level.name, name] = column, types[name]
+    return found
 
 
 def _collects(one: Computed) -> bool:

@@ -8,7 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.tables.event_tables import entered
-from celc_runtime.chain.rows import declared_events, declared_rows, row_events, rows_for
+from celc_runtime.chain.rows import (
+    declared_events,
+    declared_rows,
+    row_events,
+    rows_for,
+    told_apart_by,
+)
 from celc_runtime.chain.streams.units import Unit
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
@@ -42,6 +48,8 @@ class UnitRows:
         events = self._with_place(events, 0)
         for name, own in unit.ties.items():
             events = events.append_column(own, rows.column(name))
+        for name, type in unit.added.items():
+            events = events.append_column(name, pa.nulls(len(events), arrow_type(type)))
         ahead = np.zeros(len(rows), np.bool_)
         if self._ahead:
             ahead = np.asarray(rows.column(self._ahead).to_numpy(), np.bool_)
@@ -61,6 +69,10 @@ class UnitRows:
         types = unit.options(self._options).tiebreak_types
         for own in unit.ties.values() if unit.declared else ():
             events = events.append_column(own, pa.nulls(len(events), arrow_type(types[own])))
+        told_by = {unit.numbers[level.name, name][0]: name for name in told_apart_by(level.plan)}
+        for name, type in unit.added.items():
+            shown = table.column(told_by[name]) if name in told_by else pa.nulls(len(events))
+            events = events.append_column(name, shown.cast(arrow_type(type)))
         return self._encoded(events).rows
 
     def _with_place(self, events: pa.Table, number: int) -> pa.Table:

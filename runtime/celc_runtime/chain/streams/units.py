@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from celc_runtime.chain.columns import Types, as_run, declared_types
+from celc_runtime.chain.rows import numbering_columns
 from celc_runtime.many.groups import reading_all, reading_groups
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Deadline, Window
@@ -60,6 +61,18 @@ class Unit:
             for name in self.query.plan.source.tiebreak
         }
 
+    @cached_property
+    def numbers(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """Of a query that reads others: by query and column, the column that numbers its rows of
+        one time and start, and its type."""
+        return numbering_columns(self.query, [*self._names, self.place, *self.ties.values()])
+
+    @property
+    def added(self) -> dict[str, str]:
+        """Those of them that are no attributes, with their types."""
+        names = {*self._names}
+        return {name: type for name, type in self.numbers.values() if name not in names}
+
     @property
     def _names(self) -> list[str]:
         source = self.query.plan.source
@@ -73,7 +86,8 @@ class Unit:
             return self.query
         run, source = as_run(self.query), self.query.plan.source
         ties = [self.ties[name] for name in source.tiebreak] if self.declared else []
-        order = (self.place, *ties, str(source.start_of_rows), *source.partition_by)
+        numbers = dict.fromkeys(name for name, _ in self.numbers.values())
+        order = (self.place, *ties, str(source.start_of_rows), *numbers)
         return replace(run, plan=replace(run.plan, source=replace(run.plan.source, tiebreak=order)))
 
     @property
@@ -97,6 +111,7 @@ class Unit:
             own: options.tiebreak_types.get(name) or source.type_of(name)
             for name, own in self.ties.items()
         }
+        types |= self.added
         return options._replace(tiebreak_types=types, has_types=True, ahead="")
 
     def watermark(self, watermark: int | None) -> int | None:
