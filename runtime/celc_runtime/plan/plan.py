@@ -488,7 +488,7 @@ class Plan:
         """The columns that identify a group, besides the partition, with their types."""
         if totals.per == "PARTITION":
             return []
-        if totals.per != "END":
+        if isinstance(totals.per, int):
             return [("span_start", "TIMESTAMP"), ("span_end", "TIMESTAMP")]
         shown = [("end_pos", "LONG")] if self.answer.positions else []
         if self.source.order_by:

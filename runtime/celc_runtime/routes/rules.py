@@ -364,13 +364,6 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        has.PER_PARTITION,
-        "per-partition-on-a-stream",
-        "a partition of a stream is never over, so PER PARTITION has no rows there",
-        f"write PER 1 HOUR, or another duration, or PER END, or {_AS_TABLE}",
-    ),
-    _refused(
-        _STREAMS,
         (has.PER_TIME, has.LATE),
         "per-time-and-absence",
         "the matches of a span are decided at different times, because they end with an absence, "
@@ -380,14 +373,14 @@ RULES = (
     *(
         _refused(
             _STREAMS,
-            (kind, has.LATE_APART),
-            f"{kind.name.lower()}-and-absences",
+            features,
+            f"{features[0].name.lower()}-and-absences",
             "matches with one end are decided at different times, because absences at their end "
             "differ or count from the start, and a stream cannot wait with the row of "
-            f"{kind.name} for all of them",
+            f"{features[0].name} for all of them",
             f"write one absence at the end, with FOR, or {_AS_TABLE}",
         )
-        for kind in (has.COLLAPSED, has.TOTAL)
+        for features in ((has.COLLAPSED, has.LATE_APART), (has.TOTAL, has.PER_END, has.LATE_APART))
     ),
     _refused(
         Route.STREAM,

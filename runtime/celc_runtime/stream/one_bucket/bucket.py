@@ -30,6 +30,7 @@ from celc_runtime.stream.one_bucket.known_keys import (
     window_length,
 )
 from celc_runtime.stream.one_bucket.members import Members
+from celc_runtime.stream.one_bucket.partition_totals import rows_of_partitions
 from celc_runtime.stream.one_bucket.segments import Segments, due_for_merge
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.stored.blocks import Block, block_of
@@ -95,6 +96,9 @@ class BucketReader:
         self._waits = plan.choice.waits
         self._may_be_later = plan.source.uncertain is not None
         self._span = None
+        self._of_partitions = None
+        if plan.answer.totals is not None and plan.answer.totals.per == "PARTITION":
+            self._of_partitions = program
         if plan.answer.totals is not None and isinstance(plan.answer.totals.per, int):
             self._span = plan.answer.totals.per
         self._forgets = key_ttl is not None or not plan.answer.positions
@@ -196,6 +200,8 @@ class BucketReader:
             self._run_ready(step, state, segments, behind, passed, due, watermark)
         if self._waits:
             self._settle(step, state, segments, watermark)
+        if self._of_partitions is not None and has_ended(watermark):
+            self._tell_totals(self._of_partitions, step, state, segments)
         state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
         if self._deadlines:
             self._note_deadlines(state, segments, first_new)
@@ -397,6 +403,17 @@ class BucketReader:
             late |= (floors < state.evicted) & (floors <= last_kept)
         found: np.ndarray = late
         return found
+
+    def _tell_totals(
+        self, program: Program, step: Step, state: BucketState, segments: Segments
+    ) -> None:
+        """Return the rows of all partitions, when the stream ends."""
+        if state.frontier is not None and has_ended(state.frontier):
+            return  # they have been returned
+        records = [segments.keys(segment) for segment in state.of_kind(KEYS)]
+        rows = rows_of_partitions(program, self._layout, records)
+        if rows is not None:
+            step.matches.append(rows)
 
     def _settle(self, step: Step, state: BucketState, segments: Segments, watermark: int) -> None:
         """Return the matches that wait in partitions without new events."""

@@ -57,11 +57,19 @@ def relevant_types(plan: Plan) -> np.ndarray | None:
 
 
 def kept_length(plan: Plan) -> int | None:
-    """How long (microseconds) a row that stayed counts for LIMIT … PER; None: for ever."""
+    """How long (microseconds) a row that stayed counts for LIMIT … PER, or a match for the totals
+    of its partition; None: for ever."""
+    if adds_up(plan):
+        return None
     rate = plan.choice.rate
     if rate is None:
         return 0
     return None if rate.length is None else int(rate.length.size)
+
+
+def adds_up(plan: Plan) -> bool:
+    """Whether the totals of a partition go on for ever."""
+    return plan.answer.totals is not None and plan.answer.totals.of_partitions
 
 
 def deadline_lengths(plan: Plan) -> list[int]:
@@ -92,7 +100,7 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
         "last": key_ttl is not None,
         "since": forgets_events,
         "after": plan.choice.per_start is not None and plan.choice.per_start.disjoint,
-        KEPT_ROWS: plan.choice.rate is not None,
+        KEPT_ROWS: plan.choice.rate is not None or adds_up(plan),
     }
     counts = plan.answer.positions or plan.source.relevant is None
     if not counts and not any(needs for name, needs in needed.items() if name != "last"):
