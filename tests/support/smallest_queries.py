@@ -130,8 +130,10 @@ PARTS = (
 TOGETHER = (
     ("`LONGEST`", "no `WITHIN`"),
     ("`LONGEST`", "absence before"),
+    ("`LONGEST`", "absence before", "`WITHIN` of EVENTS"),
     ("`LONGEST`", "selector that compares the whole stream"),
     ("`LONGEST`", "`LIMIT`"),
+    ("`LONGEST`", "`LIMIT`", "`WITHIN` of EVENTS"),
     ("`FIRST`", "absence at the end"),
     ("`LIMIT … PER` of some labels", "absence at the end up to `WITHIN`"),
     ("`PER` of a duration", "absence at the end"),

@@ -66,6 +66,12 @@ def _lacks_time(program: Program) -> bool:
     return bool(order) and program.plan.source.type_of(order[0]) != "TIMESTAMP"
 
 
+def _is_untimed(program: Program) -> bool:
+    plan, whole = program.plan, program.plan.whole_window
+    is_time = plan.window_attribute in (None, *plan.source.order_by[:1])
+    return whole is None or whole.unit == "EVENTS" or not is_time
+
+
 def _asks_others(program: Program) -> bool:
     plan = program.plan
     asks = plan.asks_for_clock and plan.choice.clock is None and bool(plan.source.partition_by)
@@ -136,6 +142,9 @@ NOT_DISJOINT = Feature(
     "no DISJOINT", lambda p: p.plan.choice.per_start is None or not p.plan.choice.per_start.disjoint
 )
 LIMIT = Feature("LIMIT", _has_limit)
+UNTIMED = Feature(
+    "a window, or an absence before, that is not a time on the first order column", _is_untimed
+)
 RATE = Feature("LIMIT … PER", lambda p: p.plan.choice.rate is not None)
 RATE_UNITES = Feature(
     "LIMIT … PER of rows without some of their events",

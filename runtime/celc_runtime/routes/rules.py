@@ -324,11 +324,11 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        (has.WAITS, has.ABSENCE_BEFORE),
+        (has.WAITS, has.ABSENCE_BEFORE, has.UNTIMED),
         "late-choice-and-absence-before",
-        "with SELECT {choice} a stream does not keep the events that an absence before a match "
-        "(FOR) looks at",
-        f"leave one of the two out, or {_AS_TABLE}",
+        "with SELECT {choice} a stream keeps the events that an absence before a match looks at "
+        "where both FOR and WITHIN are times on the first order column {order!r}",
+        f"write FOR and WITHIN with times, leave one of the two out, or {_AS_TABLE}",
     ),
     _refused(
         _STREAMS,
@@ -340,11 +340,12 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        (has.WAITS, has.NOT_DISJOINT, has.LIMIT),
+        (has.WAITS, has.NOT_DISJOINT, has.LIMIT, has.UNTIMED),
         "late-choice-and-limit",
-        "with SELECT {choice} the matches of one end become known at different times, so that a "
-        "stream cannot apply LIMIT {limit}",
-        "use SELECT {choice} DISJOINT, or leave out LIMIT",
+        "with SELECT {choice} the matches of one end become known at different times, and when all "
+        "of them are is known of a window of time on the first order column {order!r} alone, so "
+        "that a stream cannot apply LIMIT {limit}",
+        "use a window of time, or SELECT {choice} DISJOINT, or leave out LIMIT",
     ),
     _refused(
         _STREAMS,

@@ -9,6 +9,8 @@ from typing import Any
 
 import celc_runtime
 import pytest
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import why_not
 from celc_runtime.stream.formats import StreamOptions
 from engines import engines, interpreted, only_query, table_of
 from strategies import EVERYTHING, SHORTER, Feature, random_query, random_stream
@@ -18,28 +20,41 @@ import celc
 from celc.options import Options
 
 _FEATURES = (EVERYTHING | SHORTER | {Feature.PER_START}) - {Feature.CONSUME_BY, Feature.LIMIT}
+_WAITING = _FEATURES | {Feature.NOT_BEFORE, Feature.LIMIT}
 
 
-def _check(seed: int) -> int:
+def _check(seed: int, features: frozenset[Feature] = _FEATURES) -> int:
     """Compare a stream with the same events as a table; returns the number of matches."""
     rng = random.Random(seed)
-    text = timed(random_query(rng, _FEATURES, depth=2))
-    if rng.random() < 0.6:
+    text = timed(random_query(rng, features, depth=2))
+    limit = f"LIMIT {rng.choice((1, 1, 2))}\n" if "LIMIT" in text or rng.random() < 0.4 else ""
+    text = re.sub(r"LIMIT .*\n", "", text)
+    if features is _WAITING:
+        if "SELECT LONGEST" not in text and "DISJOINT" not in text:
+            return 0
+        text = re.sub(r"FOR (\d+) EVENTS", r"FOR \1 [ts]", text)
+        text = re.sub(r"FOR ([\d.]+) \[ts\]", rf"FOR \1 MILLISECONDS [{EVENT_TIME}]", text)
+    if rng.random() < (0.6 if features is _FEATURES else 0.9):
         text = re.sub(r"WITHIN .*", "", text) + f"WITHIN {rng.randint(1, 12)} MILLISECONDS\n"
+    if features is _WAITING:
+        text += limit
     try:
         with interpreted():
-            matchers = engines(text, Options((EVENT_TIME,)))
+            ties = ("row",) if features is _WAITING else ()
+            matchers = engines(text, Options((EVENT_TIME,), ties))
     except celc.CelError:
         return 0
     query = only_query(rng.choice([*matchers.values()]))
+    if features is _WAITING and why_not(query.program, Route.UNBOUNDED) is not None:
+        return 0
     if rng.random() < 0.3:
         query = query.with_options(positions=False)
     events, time = random_stream(rng, rng.randint(5, 18), nulls=0), 1
-    for event in events:
+    for row, event in enumerate(events):
         event["id"] = rng.choice((1, 1, 2))
-        event[EVENT_TIME] = instant(time)
-        time += rng.choice((1, 1, 2, 5))
-    options = StreamOptions({}, buckets=rng.choice((1, 2)))
+        event[EVENT_TIME], event["row"] = instant(time), row
+        time += rng.choice((1, 1, 2, 5) if features is _FEATURES else (0, 1, 1, 2, 5))
+    options = StreamOptions({"row": "LONG"} if ties else {}, buckets=rng.choice((1, 2)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", celc_runtime.EventWarning)
         wanted = query.match_table(table_of(query.plan, events)).to_pylist()
@@ -52,11 +67,16 @@ def test_streams_have_the_rows_of_tables() -> None:
     assert sum(map(_check, range(40))) >= 50
 
 
+def test_those_with_absences_before_and_limits_too() -> None:
+    assert sum(_check(seed, _WAITING) for seed in range(60)) >= 20
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1000, 4000, 500))
 def test_many_streams_have_the_rows_of_tables(first: int) -> None:
     for seed in range(first, first + 500):
         _check(seed)
+        _check(seed, _WAITING)
 
 
 # --- when rows come -------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from celc_runtime.stream.one_bucket.known_keys import (
     deadline_lengths,
     kept_length,
     merged_keys,
+    start_length,
     window_length,
 )
 from celc_runtime.stream.one_bucket.members import Members
@@ -92,6 +93,7 @@ class BucketReader:
         self._order = EventSort(plan, layout)
         self._run = BucketRun(program, layout, states, self._order, key_ttl, members)
         self._window_length = window_length(program)
+        self._start_length = start_length(program)
         self._deadlines = deadline_lengths(plan)
         self._waits = plan.choice.waits
         self._may_be_later = plan.source.uncertain is not None
@@ -419,9 +421,9 @@ class BucketReader:
         """Return the matches that wait in partitions without new events."""
         over = END_OF_TIME
         if not has_ended(watermark):
-            if self._window_length is None:
+            if self._start_length is None:
                 return
-            over = int(less(np.int64(watermark), self._window_length))
+            over = int(less(np.int64(watermark), self._start_length))
         due = [segment for segment in state.of_kind(KEPT) if segment.least <= over]
         waiting = []
         for segment in due:
@@ -429,6 +431,7 @@ class BucketReader:
             known = self._known(state, segments, kept.rows)
             times = self._times(kept.rows)
             alive = self._run.is_alive(known, kept, known.codes, times) & (times <= over)
+            alive &= self._run.waits_at(known, kept, known.codes)
             if alive.any():
                 waiting.append(self._layout.taken(kept.rows, np.flatnonzero(alive)))
         if waiting:
@@ -520,10 +523,10 @@ class BucketReader:
                 moments.append(segment.least)
             elif len(times):
                 moments.append(int(times.min()))
-        if self._waits and self._window_length is not None:
+        if self._waits and self._start_length is not None:
             for segment in state.of_kind(KEPT):
                 times = self._times(segments.kept(segment).rows)
-                moments += [t + self._window_length for t in self._next(times, watermark)]
+                moments += [t + self._start_length for t in self._next(times, watermark)]
         for kind, length in ((KEPT, self._window_length), (KEYS, self._key_lifetime)):
             if length is not None:
                 moments += [segment.latest + length for segment in state.of_kind(kind)]
@@ -539,9 +542,9 @@ class BucketReader:
 
     def _next(self, times: np.ndarray, watermark: int | None) -> list[int]:
         """The first of these times (int64) that is inside the window of a later event, if any."""
-        assert self._window_length is not None
+        assert self._start_length is not None
         if watermark is not None:
-            times = times[times > less(np.int64(watermark), self._window_length)]
+            times = times[times > less(np.int64(watermark), self._start_length)]
         return [int(times.min())] if len(times) else []
 
 

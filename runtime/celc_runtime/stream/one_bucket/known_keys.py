@@ -26,10 +26,34 @@ def window_length(program: Program) -> int | None:
     if window is None or window.unit == "EVENTS" or has_own_clock(plan) or program.sees_all:
         return None
     length = int(window.size)
+    if waits_for_ends(plan):
+        length += int(window_size(plan))
     if not plan.choice.deadlines:
         return length
     # An event is undecided as long as the clock equals its deadline.
     return 1 + max(length + deadline_length(plan, one) for one in plan.choice.deadlines)
+
+
+def window_size(plan: Plan) -> float:
+    """The length of the window alone, without what absences before a match look back."""
+    assert plan.matching.window is not None
+    return plan.matching.window.size
+
+
+def start_length(program: Program) -> int | None:
+    """How long (microseconds) after an event a later match can start there, or with
+    `waits_for_ends` contain a start of a match that ends there; None: only later events show it."""
+    length = window_length(program)
+    if length is None or program.plan.matching.window is None:
+        return length
+    return int(window_size(program.plan))
+
+
+def waits_for_ends(plan: Plan) -> bool:
+    """Whether matches are returned when all matches with their end are known, since LIMIT counts
+    these: with LONGEST. Otherwise they are returned when those with their start are."""
+    choice = plan.choice.per_start
+    return choice is not None and choice.counts_ends
 
 
 def deadline_length(plan: Plan, deadline: Deadline) -> int:
