@@ -173,6 +173,10 @@ CLOCK_OF_ALL = Feature(
     "PARTITION BY and an absence at the end that no clock decides, of it or a query that it reads",
     _asks_others,
 )
+NOT_AWAITED = Feature(
+    "a window that is no time on the first order column, LIMIT … PER, or events that last",
+    lambda p: _is_untimed(p) or p.plan.choice.rate is not None or p.plan.source.begin is not None,
+)
 CLOSED = Feature("at_end='closed'", lambda p: p.plan.choice.at_end != "open")
 UNCERTAIN = Feature("uncertain time", lambda p: p.plan.source.uncertain is not None)
 UNCERTAIN_ABSENCE = Feature(

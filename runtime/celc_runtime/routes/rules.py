@@ -309,11 +309,13 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        (has.PER_START, has.LATE),
+        (has.PER_START, has.LATE, has.NOT_AWAITED),
         "late-choice-and-absence",
         "SELECT {choice} compares the matches of one start, which are decided at different times, "
-        "because they end with an absence, and a stream cannot wait for all of them",
-        f"leave out {{choice}}, or {_AS_TABLE}",
+        "because they end with an absence, and a stream can wait for all of them in a window of "
+        "time on the first order column {order!r} alone, without LIMIT … PER, of events that do "
+        "not last",
+        f"write WITHIN with a time, leave out {{choice}}, or {_AS_TABLE}",
     ),
     _refused(
         _STREAMS,

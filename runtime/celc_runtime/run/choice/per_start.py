@@ -131,9 +131,13 @@ class StartChoice(ChoiceOfRun):
         return None
 
     def undecided_ends(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
-        """bool[rows]: where matches end that LIMIT has not counted."""
+        """bool[rows]: where matches end that LIMIT has not counted, or that are not decided."""
         known = stretches.known
-        if not self._choice.counts_ends or known is None or known.until is None:
+        if (
+            not (self._choice.counts_ends or self._choice.late)
+            or known is None
+            or known.until is None
+        ):
             return None
         lengths = np.diff(np.append(stretches.starts, len(stretches.positions)))
         found: np.ndarray = stretches.positions >= np.repeat(known.until, lengths)

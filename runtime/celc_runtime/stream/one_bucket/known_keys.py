@@ -46,7 +46,10 @@ def start_length(program: Program) -> int | None:
     length = window_length(program)
     if length is None or program.plan.matching.window is None:
         return length
-    return int(window_size(program.plan))
+    size = int(window_size(program.plan))
+    deadlines = program.plan.choice.deadlines
+    # By then, all matches of the start are decided.
+    return size + max((1 + deadline_length(program.plan, one) for one in deadlines), default=0)
 
 
 def waits_for_ends(plan: Plan) -> bool:
@@ -101,6 +104,8 @@ def deadline_lengths(plan: Plan) -> list[int]:
 
     With LIMIT … PER, a match that waits for no absence waits until the clock has passed its end.
     """
+    if plan.choice.waits:
+        return []  # a match waits for all of its start
     found = {deadline_length(plan, one) for one in plan.choice.deadlines}
     return sorted(found | {0} if found and plan.choice.rate is not None else found)
 
