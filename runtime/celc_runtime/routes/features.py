@@ -133,7 +133,6 @@ COUNTS_EVENTS = Feature(
 POSITIONS = Feature("positions in the output on Spark", lambda p: p.on_spark.plan.answer.positions)
 MATCH_ID = Feature("match_id", lambda p: p.plan.answer.match_id is not None)
 TOTAL = Feature("TOTAL", lambda p: p.plan.answer.totals is not None)
-PER_END = Feature("PER END", lambda p: _per(p) == "END")
 PER_TIME = Feature("PER of a duration", lambda p: isinstance(_per(p), int))
 COLLAPSED = Feature("COLLAPSED", lambda p: p.plan.answer.collapsed)
 PER_START = Feature("FIRST, LONGEST or DISJOINT", lambda p: p.plan.choice.per_start is not None)

@@ -373,18 +373,6 @@ RULES = (
         "and a stream cannot wait with PER of a duration for all of them",
         "write PER END, and add up its rows with Spark (groupBy with window), or " + _AS_TABLE,
     ),
-    *(
-        _refused(
-            _STREAMS,
-            features,
-            f"{features[0].name.lower()}-and-absences",
-            "matches with one end are decided at different times, because absences at their end "
-            "differ or count from the start, and a stream cannot wait with the row of "
-            f"{features[0].name} for all of them",
-            f"write one absence at the end, with FOR, or {_AS_TABLE}",
-        )
-        for features in ((has.COLLAPSED, has.LATE_APART), (has.TOTAL, has.PER_END, has.LATE_APART))
-    ),
     _refused(
         Route.STREAM,
         (has.NO_WINDOW, has.MANY_EVENTS),

@@ -96,6 +96,9 @@ class Deadlines(ChoiceOfRun):
         self._all_wait = program.all_wait and not any(
             one.from_start for one in plan.choice.deadlines
         )
+        # Whether all matches of an end are one row. On a stream, it comes when all are decided.
+        totals = plan.answer.totals
+        self._unites = plan.answer.collapsed or (totals is not None and totals.per == "END")
         self._were_read = np.zeros(0, np.bool_)
         # For LIMIT … PER on a stream: the times of the rows. A match that waits for no absence
         # waits until the clock has passed its end, because one that is decided then goes first.
@@ -196,9 +199,12 @@ class Deadlines(ChoiceOfRun):
             if self._times is not None:
                 passed.append(self._times < self._since)
             found = were_read & np.logical_and.reduce(passed)
-        if self._all_wait:
+        if self._unites or self._all_wait:
             waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
-            found |= np.logical_and.reduce(waits)
+            found |= (np.logical_or if self._unites else np.logical_and).reduce(waits)
+        if self._unites:
+            # The other rows list all their matches.
+            self._since, self._were_read = None, np.zeros(0, np.bool_)
         return found
 
     def undecided_ends(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
