@@ -35,11 +35,6 @@ def _is_checked(program: Program) -> bool:
             return False
 
 
-def _per(program: Program) -> str | int:
-    totals = program.plan.answer.totals
-    return "END" if totals is None else totals.per
-
-
 def _has_limit(program: Program) -> bool:
     choice = program.plan.choice.per_start
     return (program.plan.choice.limit if choice is None else choice.limit) is not None
@@ -133,7 +128,6 @@ COUNTS_EVENTS = Feature(
 POSITIONS = Feature("positions in the output on Spark", lambda p: p.on_spark.plan.answer.positions)
 MATCH_ID = Feature("match_id", lambda p: p.plan.answer.match_id is not None)
 TOTAL = Feature("TOTAL", lambda p: p.plan.answer.totals is not None)
-PER_TIME = Feature("PER of a duration", lambda p: isinstance(_per(p), int))
 COLLAPSED = Feature("COLLAPSED", lambda p: p.plan.answer.collapsed)
 PER_START = Feature("FIRST, LONGEST or DISJOINT", lambda p: p.plan.choice.per_start is not None)
 WAITS = Feature("LONGEST or DISJOINT", lambda p: p.plan.choice.waits)

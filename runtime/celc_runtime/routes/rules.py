@@ -366,14 +366,6 @@ RULES = (
         f"select a label for each event of the formula, or {_AS_TABLE}",
     ),
     _refused(
-        _STREAMS,
-        (has.PER_TIME, has.LATE),
-        "per-time-and-absence",
-        "the matches of a span are decided at different times, because they end with an absence, "
-        "and a stream cannot wait with PER of a duration for all of them",
-        "write PER END, and add up its rows with Spark (groupBy with window), or " + _AS_TABLE,
-    ),
-    _refused(
         Route.STREAM,
         (has.NO_WINDOW, has.MANY_EVENTS),
         "unbounded-state",

@@ -112,7 +112,7 @@ def _check_groups(seed: int) -> bool:
     select = rng.choice(("COLLAPSED *", "COLLAPSED NONE", "TOTAL COUNT(*) AS many"))
     text = re.sub(r"SELECT .* FROM S", f"SELECT {select} FROM S", text)
     text = re.sub(r"(LIMIT|PER) .*\n", "", text)
-    text += rng.choice(("", "", "PER PARTITION\n")) if "TOTAL" in select else ""
+    text += rng.choice(("", "PER PARTITION\n", "PER 4 MILLISECONDS\n")) if "TOTAL" in select else ""
     events = _timed_events(wide_stream(rng, 12, nulls=0.05))
     return _compared_groups(seed, in_milliseconds(text), events)
 

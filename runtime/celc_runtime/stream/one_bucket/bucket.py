@@ -14,12 +14,13 @@ Long: all that happens to the events of a bucket, in its order.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.program import Program
+from celc_runtime.run.choice.deadlines import last_moments
 from celc_runtime.stream.one_bucket.bucket_run import BucketRun, less
 from celc_runtime.stream.one_bucket.event_order import EventSort
 from celc_runtime.stream.one_bucket.known_keys import (
@@ -46,6 +47,8 @@ from celc_runtime.stream.stored.state import (
     StateFormat,
 )
 from celc_runtime.stream.stored.state_rows import joined_events, taken_events, taken_records
+
+_Times = TypeVar("_Times", int, np.ndarray)
 
 _LAST_TIMER = END_OF_TIME - 1000
 
@@ -342,12 +345,12 @@ class BucketReader:
         if since is None or not self._deadlines or watermark < state.next_deadline:
             return self._layout.nothing
         for segment in state.of_kind(KEPT):
-            if segment.latest + self._deadlines[-1] < since:
+            if self._decided_from(segment.latest) + self._deadlines[-1] < since:
                 continue
-            if segment.least + self._deadlines[0] >= watermark:
+            if self._decided_from(segment.least) + self._deadlines[0] >= watermark:
                 continue
             rows = segments.kept(segment).rows
-            times = self._times(rows)
+            times = self._decided_from(self._times(rows))
             due = np.zeros(len(times), np.bool_)
             for length in self._deadlines:
                 due |= (times >= since - length) & (times < watermark - length)
@@ -366,12 +369,15 @@ class BucketReader:
         if frontier >= state.next_deadline:
             first_new, state.next_deadline, state.pending = 0, END_OF_TIME, 0
         for segment in state.of_kind(KEPT):
-            if segment.number < first_new or segment.latest + self._deadlines[-1] < frontier:
+            if (
+                segment.number < first_new
+                or self._decided_from(segment.latest) + self._deadlines[-1] < frontier
+            ):
                 continue
-            if segment.least + self._deadlines[0] >= frontier:
-                moment, pending = segment.least + self._deadlines[0], segment.rows
-            else:
-                times = self._times(segments.kept(segment).rows)
+            moment = self._decided_from(segment.least) + self._deadlines[0]
+            pending = segment.rows
+            if moment < frontier:
+                times = self._decided_from(self._times(segments.kept(segment).rows))
                 pending = self._pending(times, frontier)
                 moment = min(
                     int(left.min()) + length
@@ -383,7 +389,12 @@ class BucketReader:
 
     def _pending(self, times: np.ndarray, frontier: int) -> int:
         """How many of the kept events with these times have a deadline after the frontier."""
-        return int(np.count_nonzero(times >= frontier - self._deadlines[-1]))
+        return int(np.count_nonzero(self._decided_from(times) >= frontier - self._deadlines[-1]))
+
+    def _decided_from(self, times: _Times) -> _Times:
+        """The times from which deadlines count for matches that end at some; of spans, their last
+        moments."""
+        return times if self._span is None else last_moments(times, self._span)
 
     def _late(
         self, state: BucketState, known: KnownKeys, times: np.ndarray, codes: np.ndarray

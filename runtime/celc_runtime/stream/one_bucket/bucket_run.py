@@ -240,7 +240,8 @@ class BucketRun:
     def waits_at(self, known: KnownKeys, kept: KeptEvents, codes: np.ndarray) -> np.ndarray:
         """bool[rows]: at which kept events matches that are not known yet can start, or end."""
         found: np.ndarray = known.is_known[codes]
-        return found & (kept.positions >= known.values["first"][codes])
+        found &= kept.positions >= known.values["first"][codes]
+        return found
 
     # --- parts ------------------------------------------------------------------------------------
 

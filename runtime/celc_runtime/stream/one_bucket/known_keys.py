@@ -30,6 +30,8 @@ def window_length(program: Program) -> int | None:
         length += int(window_size(plan))
     if not plan.choice.deadlines:
         return length
+    if plan.answer.totals is not None and isinstance(plan.answer.totals.per, int):
+        length += plan.answer.totals.per  # matches wait for the last moment of their span
     # An event is undecided as long as the clock equals its deadline.
     return 1 + max(length + deadline_length(plan, one) for one in plan.choice.deadlines)
 
