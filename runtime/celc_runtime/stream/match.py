@@ -110,7 +110,7 @@ def stream_matches(
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if rules is not None:
         rules = in_one_order(rules)
-    _check_options(plan, late, key_ttl, has_rules=rules is not None)
+    _check_options(plan, late, key_ttl)
     duration(watermark, "watermark")
     rows = needed_columns(plan, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
@@ -172,13 +172,8 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
     check(program, Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
 
 
-def _check_options(plan: Plan, late: str, key_ttl: str | None, *, has_rules: bool) -> None:
+def _check_options(plan: Plan, late: str, key_ttl: str | None) -> None:
     """Raises EventError or ValueError for options that the query does not have."""
-    if has_rules and late == "side":
-        raise EventError(
-            f"query {plan.name!r} has an answer for each row of a table, and an event that is "
-            "late is late for each of its rows: use late='drop' or late='error'"
-        )
     if late not in LATE:
         raise ValueError(f"late must be one of {', '.join(map(repr, LATE))}, not {late!r}")
     if key_ttl is not None:
