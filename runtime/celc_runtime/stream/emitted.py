@@ -9,6 +9,12 @@ from celc_runtime.routes import features as has
 EMITS = ("final", "running")
 
 
+def emit_of(program: Program) -> str:
+    """The `emit` of a program that `emitting` gave."""
+    totals = program.plan.answer.totals
+    return "running" if totals is not None and totals.per == "RUNNING" else "final"
+
+
 def emitting(program: Program, emit: str) -> Program:
     """The program whose rows come as `emit` says.
 
@@ -18,9 +24,14 @@ def emitting(program: Program, emit: str) -> Program:
     """
     if emit not in EMITS:
         raise ValueError(f"emit must be one of {', '.join(map(repr, EMITS))}, not {emit!r}")
-    if emit == "final":
+    if emit in ("final", emit_of(program)):
         return program
     totals = program.plan.answer.totals
+    if program.plan.source.reads:
+        raise EventError(
+            f"query {program.name!r} reads other queries, and emit='running' is for a query that "
+            "reads events alone: leave out emit, so that the rows come at finish"
+        )
     if totals is None or totals.per != "PARTITION":
         raise EventError(
             f"query {program.name!r}: emit='running' gives the totals of partitions so far, and it "

@@ -25,6 +25,7 @@ class StreamOptions(NamedTuple):
     wanted: tuple[str, ...] = ()
     """Of an operator of several queries, for each unit the column that marks the rows that can
     matter to it; empty: all can."""
+    emit: str = "final"  # when rows come, as `emitting` takes it
     rules: int = 0  # a hash of the rows of a query FOR EACH (`rules_of_stream`); 0: not FOR EACH
 
 

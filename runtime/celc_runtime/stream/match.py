@@ -37,6 +37,7 @@ from celc_runtime.spark.input.key_columns import utc_instant
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
+from celc_runtime.stream.emitted import emit_of
 from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.monitor import METRICS
@@ -124,6 +125,7 @@ def stream_matches(
         has_types=plan.source.type_name in types,
         ahead=moment,
         buckets=_buckets(stream_program(program), events.sparkSession, buckets, checkpoint),
+        emit=emit_of(program),
         rules=0 if rules is None else hash_of_rows(rules),
     )
     if late == "side" and (taken := {"kind", "event"} & set(output_schema(plan).names)):

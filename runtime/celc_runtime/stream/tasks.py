@@ -22,6 +22,7 @@ from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.program import Rows as Rules
 from celc_runtime.spark.worker.workers import settle, settled_after
 from celc_runtime.stream.buckets import labels_of
+from celc_runtime.stream.emitted import emitting
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
 from celc_runtime.stream.one_bucket.bucket import BucketReader
 from celc_runtime.stream.one_bucket.step import Step
@@ -351,7 +352,8 @@ def task_route(program: Program) -> ShippedFunction:
 
 
 def _new_task(program: Program, options: Mapping[str, Any]) -> BucketTask:
-    return BucketTask(program, options_of(options))
+    found = options_of(options)
+    return BucketTask(emitting(program, found.emit), found)
 
 
 def unpacking_route(program: Program) -> Any:
@@ -383,7 +385,10 @@ def _run_step(
     batches: Iterable[pa.RecordBatch],
 ) -> Any:
     rules = None if table is None else Rules.of_batch(table)
-    return settled_after(_STEPS[step](program, options_of(options), batches, rules))
+    found = options_of(options)
+    # Programs are shipped by their texts and options, which do not say when rows come.
+    program = emitting(program, found.emit)
+    return settled_after(_STEPS[step](program, found, batches, rules))
 
 
 def check_header(program: Program, options: Mapping[str, Any], label: int, header: bytes) -> None:
