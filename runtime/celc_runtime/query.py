@@ -366,6 +366,7 @@ class CompiledQuery:
         key_ttl: str | None = None,
         buckets: int | None = None,
         checkpoint: str | None = None,
+        emit: str = "final",
         **parameters: Any,
     ) -> DataFrame:
         """All matches of a streaming DataFrame: the rows that `match` gives on the same events, in
@@ -385,8 +386,10 @@ class CompiledQuery:
         in `checkpoint`, or four for each task that keeps states; without PARTITION BY there is one.
         checkpoint: the stream's checkpoint; it is refused here if `celc_runtime.finish` has ended
         it or another query has written it (without this option the first micro-batch refuses
-        another query's). parameters: the table of a query FOR EACH, as `match` takes it; its rows
-        are fixed for a checkpoint.
+        another query's). emit: when rows of SELECT TOTAL … PER PARTITION come: 'final', at
+        `finish`; 'running', one for each end at which matches end, with the totals of its partition
+        so far, and the columns of PER END. parameters: the table of a query FOR EACH, as `match`
+        takes it; its rows are fixed for a checkpoint.
 
         Needs PySpark 4.0. Sets Spark's RocksDB state store in a session that names no store, and
         says so. Raises EventError where
@@ -394,23 +397,16 @@ class CompiledQuery:
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
         from celc_runtime.spark.answers.compact import check_frame
+        from celc_runtime.stream.emitted import emitting
 
         check_frame(events, "match_stream")
         query = self
         if tiebreak is not None:
             query = query.with_options(tiebreak=tiebreak)
-        order = query.plan.source.order_by
-        if event_time is not None and order[:1] != (event_time,):
-            if order:
-                raise ValueError(
-                    f"query {self.name!r} is ordered by {', '.join(order)}, so its "
-                    f"event time is {order[0]!r}, not {event_time!r}: use "
-                    f"with_options(order_by={event_time!r}) first, or leave out event_time"
-                )
-            query = query.with_options(order_by=event_time)
+        query = query._at(event_time)
         route = Route.UNBOUNDED if allow_unbounded_state else Route.STREAM
         return _streamed(
-            query._entered(route, parameters).on_spark,
+            emitting(query._entered(route, parameters).on_spark, emit),
             events,
             key_ttl,
             watermark=watermark,
@@ -421,6 +417,19 @@ class CompiledQuery:
             buckets=buckets,
             checkpoint=checkpoint,
         )
+
+    def _at(self, event_time: str | None) -> CompiledQuery:
+        """The query in the order of a column that it names, or of one that it is given."""
+        order = self.plan.source.order_by
+        if event_time is None or order[:1] == (event_time,):
+            return self
+        if order:
+            raise ValueError(
+                f"query {self.name!r} is ordered by {', '.join(order)}, so its "
+                f"event time is {order[0]!r}, not {event_time!r}: use "
+                f"with_options(order_by={event_time!r}) first, or leave out event_time"
+            )
+        return self.with_options(order_by=event_time)
 
     def register(
         self,

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
 from cases_on_spark import matcher
-from celc_runtime import CompiledQuery, EventError
+from celc_runtime import CompiledQuery, EventError, finish
 from celc_runtime.plan.strategy import Counted, United
-from conftest import ON_SPARK
+from conftest import ON_SPARK, long_over_connect
 from engines import as_on_spark, only_query
 from places import CASES
 from reference import totals_difference
@@ -169,3 +169,36 @@ def test_ranges_of_a_stream(spark: Any) -> None:
         order = list(wanted.columns)
         left = found.sort_values(order).reset_index(drop=True)
         assert left.astype(str).equals(wanted.sort_values(order).reset_index(drop=True).astype(str))
+
+
+@long_over_connect
+def test_totals_of_partitions_on_a_stream(spark: Any, tmp_path: Path) -> None:
+    """Their rows come when the stream is ended; with emit='running' one for each end."""
+    totals = query(
+        "SELECT TOTAL COUNT(*) AS n, SUM(y.v) AS s FROM S WHERE A AS x ; B AS y PARTITION BY id "
+        "WITHIN 10 SECONDS PER PARTITION"
+    )
+    given = events(40, keys=2)
+    write_files(tmp_path / "in", map(stream_table, parts(given, 2)))
+    with settings(spark, SETTINGS):
+        found = files(spark, tmp_path / "in")
+        final, running = totals.match_stream(found), totals.match_stream(found, emit="running")
+        run(final, tmp_path, "final")
+        assert not spark.read.schema(final.schema).parquet(str(tmp_path / "out")).count()
+        rows: list[Any] = []
+        finish(spark, str(tmp_path / "final"), final, lambda rest, _: rows.append(rest.toArrow()))
+        wanted = totals.match_table(stream_table(given))
+        assert sorted(map(repr, rows[0].to_pylist())) == sorted(map(repr, wanted.to_pylist()))
+        each = tmp_path / "each"
+        run(running, each)
+        told = spark.read.schema(running.schema).parquet(str(each / "out")).toArrow().to_pylist()
+        finish(
+            spark,
+            str(each / "checkpoint"),
+            running,
+            lambda rest, _: told.extend(rest.toArrow().to_pylist()),
+        )
+    last = {row["id"]: row for row in sorted(told, key=lambda row: row["end_time"])}
+    rows_now = [{name: row[name] for name in ("id", "n", "s")} for row in last.values()]
+    assert len(told) > len(wanted)
+    assert sorted(map(repr, rows_now)) == sorted(map(repr, wanted.to_pylist()))

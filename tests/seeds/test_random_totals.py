@@ -109,7 +109,7 @@ def asked_of(rng: random.Random, query: Drawn, *, streams: bool = False) -> Aske
     select = ", ".join(f"{text} AS item_{number}" for number, (text, _) in enumerate(items))
     more = []
     spans = order_by == "clock" and not streams
-    groups = ["", "", "", "PER END", *([] if streams else ["PER PARTITION"])]
+    groups = ["", "", "", "PER END", "PER PARTITION"]
     if spans:
         groups += ["PER 2 SECONDS", "PER 1 SECOND", "PER 3 SECONDS 500 MILLISECONDS"]
     if streams:

@@ -198,6 +198,8 @@ _QUERIES = {
     "totals": "SELECT TOTAL COUNT(*) AS number, SUM(y.n) AS sum, AVG(x.v) AS mean "
     f"WHERE {_PAIR} PARTITION BY k {_WINDOW} PER 300 MILLISECONDS",
     "totals-of-ends": f"SELECT TOTAL COUNT(*) AS number WHERE {_SILENT} PARTITION BY k PER END",
+    "totals-of-partitions": "SELECT TOTAL COUNT(*) AS number, SUM(y.n) AS sum, AVG(x.v) AS mean, "
+    f"MAX(x.v) AS most WHERE A AS x ; B AS y PARTITION BY k {_WINDOW} PER PARTITION",
     "collapsed": f"SELECT COLLAPSED * WHERE {_PAIR} PARTITION BY k {_WINDOW}",
     "first-disjoint": f"SELECT FIRST DISJOINT x, y WHERE {_PAIR} PARTITION BY k {_WINDOW}",
     "longest": f"SELECT LONGEST x, y WHERE {_PAIR} PARTITION BY k {_WINDOW}",

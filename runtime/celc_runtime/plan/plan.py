@@ -86,6 +86,11 @@ class PerStart:
         """Whether the choice of a match depends on earlier events only."""
         return self.end == "FIRST" and not (self.disjoint or self.late)
 
+    @property
+    def counts_ends(self) -> bool:
+        """Whether `limit` counts matches of one end that are chosen at different times."""
+        return self.limit is not None and not (self.known_at_end or self.disjoint)
+
     def __str__(self) -> str:
         return f"{self.end} DISJOINT" if self.disjoint else self.end
 
@@ -490,7 +495,7 @@ class Plan:
         """The columns that identify a group, besides the partition, with their types."""
         if totals.per == "PARTITION":
             return []
-        if totals.per != "END":
+        if isinstance(totals.per, int):
             return [("span_start", "TIMESTAMP"), ("span_end", "TIMESTAMP")]
         shown = [("end_pos", "LONG")] if self.answer.positions else []
         if self.source.order_by:

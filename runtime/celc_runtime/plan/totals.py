@@ -178,8 +178,15 @@ class Totals:
     """The rows of a query with TOTAL."""
 
     items: tuple[TotalItem, ...]
-    per: str | int = "END"  # END, PARTITION, or the length of a span in microseconds
+    per: str | int = "END"
+    """END, PARTITION, or the length of a span in microseconds; RUNNING: the matches of a partition
+    up to each end, as a stream tells them."""
     having: Having | None = None  # keeps the rows for which it is TRUE; None: all
+
+    @property
+    def of_partitions(self) -> bool:
+        """Whether a row is about matches of a whole partition, which a stream adds up for ever."""
+        return self.per in ("PARTITION", "RUNNING")
 
     @property
     def functions(self) -> tuple[TotalOf, ...]:

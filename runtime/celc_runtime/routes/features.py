@@ -50,11 +50,6 @@ def _is_by_definition(program: Program) -> bool:
             return False
 
 
-def _per(program: Program) -> str | int:
-    totals = program.plan.answer.totals
-    return "END" if totals is None else totals.per
-
-
 def _has_limit(program: Program) -> bool:
     choice = program.plan.choice.per_start
     return (program.plan.choice.limit if choice is None else choice.limit) is not None
@@ -79,6 +74,12 @@ def _are_late_apart(program: Program) -> bool:
 def _lacks_time(program: Program) -> bool:
     order = program.plan.source.order_by
     return bool(order) and program.plan.source.type_of(order[0]) != "TIMESTAMP"
+
+
+def _is_untimed(program: Program) -> bool:
+    plan, whole = program.plan, program.plan.whole_window
+    is_time = plan.window_attribute in (None, *plan.source.order_by[:1])
+    return whole is None or whole.unit == "EVENTS" or not is_time
 
 
 def _asks_others(program: Program) -> bool:
@@ -146,8 +147,6 @@ COUNTS_EVENTS = Feature(
 POSITIONS = Feature("positions in the output on Spark", lambda p: p.on_spark.plan.answer.positions)
 MATCH_ID = Feature("match_id", lambda p: p.plan.answer.match_id is not None)
 TOTAL = Feature("TOTAL", lambda p: p.plan.answer.totals is not None)
-PER_PARTITION = Feature("PER PARTITION", lambda p: _per(p) == "PARTITION")
-PER_TIME = Feature("PER of a duration", lambda p: isinstance(_per(p), int))
 COLLAPSED = Feature("COLLAPSED", lambda p: p.plan.answer.collapsed)
 PER_START = Feature("FIRST, LONGEST or DISJOINT", lambda p: p.plan.choice.per_start is not None)
 WAITS = Feature("LONGEST or DISJOINT", lambda p: p.plan.choice.waits)
@@ -167,6 +166,9 @@ RATE_IN_TIME = Feature(
     and p.plan.choice.rate is not None,
 )
 LIMIT = Feature("LIMIT", _has_limit)
+UNTIMED = Feature(
+    "a window, or an absence before, that is not a time on the first order column", _is_untimed
+)
 RATE = Feature("LIMIT … PER", lambda p: p.plan.choice.rate is not None)
 RATE_UNITES = Feature(
     "LIMIT … PER of rows without some of their events",
@@ -197,6 +199,10 @@ CLOCK_OF_ALL = Feature(
 )
 CLOCKED = Feature(
     "an absence at the end that a clock decides, of it or a query that it reads", _is_clocked
+)
+NOT_AWAITED = Feature(
+    "a window that is no time on the first order column, LIMIT … PER, or events that last",
+    lambda p: _is_untimed(p) or p.plan.choice.rate is not None or p.plan.source.begin is not None,
 )
 CLOSED = Feature("at_end='closed'", lambda p: p.plan.choice.at_end != "open")
 UNCERTAIN = Feature("uncertain time", lambda p: p.plan.source.uncertain is not None)

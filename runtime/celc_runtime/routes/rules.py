@@ -328,11 +328,13 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        (has.PER_START, has.LATE),
+        (has.PER_START, has.LATE, has.NOT_AWAITED),
         "late-choice-and-absence",
         "SELECT {choice} compares the matches of one start, which are decided at different times, "
-        "because they end with an absence, and a stream cannot wait for all of them",
-        f"leave out {{choice}}, or {_AS_TABLE}",
+        "because they end with an absence, and a stream can wait for all of them in a window of "
+        "time on the first order column {order!r} alone, without LIMIT … PER, of events that do "
+        "not last",
+        f"write WITHIN with a time, leave out {{choice}}, or {_AS_TABLE}",
     ),
     _refused(
         _STREAMS,
@@ -359,11 +361,11 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        (has.WAITS, has.ABSENCE_BEFORE),
+        (has.WAITS, has.ABSENCE_BEFORE, has.UNTIMED),
         "late-choice-and-absence-before",
-        "with SELECT {choice} a stream does not keep the events that an absence before a match "
-        "(FOR) looks at",
-        f"leave one of the two out, or {_AS_TABLE}",
+        "with SELECT {choice} a stream keeps the events that an absence before a match looks at "
+        "where both FOR and WITHIN are times on the first order column {order!r}",
+        f"write FOR and WITHIN with times, leave one of the two out, or {_AS_TABLE}",
     ),
     _refused(
         _STREAMS,
@@ -375,11 +377,12 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        (has.WAITS, has.NOT_DISJOINT, has.LIMIT),
+        (has.WAITS, has.NOT_DISJOINT, has.LIMIT, has.UNTIMED),
         "late-choice-and-limit",
-        "with SELECT {choice} the matches of one end become known at different times, so that a "
-        "stream cannot apply LIMIT {limit}",
-        "use SELECT {choice} DISJOINT, or leave out LIMIT",
+        "with SELECT {choice} the matches of one end become known at different times, and when all "
+        "of them are is known of a window of time on the first order column {order!r} alone, so "
+        "that a stream cannot apply LIMIT {limit}",
+        "use a window of time, or SELECT {choice} DISJOINT, or leave out LIMIT",
     ),
     _refused(
         _STREAMS,
@@ -396,33 +399,6 @@ RULES = (
         "matches with one end are decided at different times, because absences at their end differ "
         "or count from the start, and those that look alike are one row of LIMIT … PER",
         f"select a label for each event of the formula, or {_AS_TABLE}",
-    ),
-    _refused(
-        _STREAMS,
-        has.PER_PARTITION,
-        "per-partition-on-a-stream",
-        "a partition of a stream is never over, so PER PARTITION has no rows there",
-        f"write PER 1 HOUR, or another duration, or PER END, or {_AS_TABLE}",
-    ),
-    _refused(
-        _STREAMS,
-        (has.PER_TIME, has.LATE),
-        "per-time-and-absence",
-        "the matches of a span are decided at different times, because they end with an absence, "
-        "and a stream cannot wait with PER of a duration for all of them",
-        "write PER END, and add up its rows with Spark (groupBy with window), or " + _AS_TABLE,
-    ),
-    *(
-        _refused(
-            _STREAMS,
-            (kind, has.LATE_APART),
-            f"{kind.name.lower()}-and-absences",
-            "matches with one end are decided at different times, because absences at their end "
-            "differ or count from the start, and a stream cannot wait with the row of "
-            f"{kind.name} for all of them",
-            f"write one absence at the end, with FOR, or {_AS_TABLE}",
-        )
-        for kind in (has.COLLAPSED, has.TOTAL)
     ),
     _refused(
         Route.STREAM,

@@ -3,6 +3,7 @@
 Matches that travel together to Spark (`spark/answers/factorised`) bring their own walk and answer.
 """
 
+from dataclasses import replace
 from typing import assert_never
 
 from celc_runtime.engine.definition.instants import Instants, instants_of
@@ -137,7 +138,9 @@ def _choice_of(program: Program, walk: WalkOfRun, options: RunOptions) -> Choice
     if (
         plan.choice.deadlines and walk.history is not None
     ):  # a formula without matches remembers nothing
-        deadlines = Deadlines(program, walk.history, options)
+        # A choice by starts asks for all matches, also for those that were decided before.
+        since = options.since if plan.choice.per_start is None else None
+        deadlines = Deadlines(program, walk.history, replace(options, since=since))
         walk.judge, walk.was_read = deadlines.judge, deadlines.was_read
     if plan.choice.per_start is None:
         return deadlines or ChoiceOfRun()

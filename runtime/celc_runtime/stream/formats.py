@@ -4,6 +4,8 @@ this."""
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from celc_runtime.engine.totals.measures import measures_of
+from celc_runtime.engine.totals.stored_sums import most_words
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.stream.one_bucket.known_keys import key_values
@@ -23,6 +25,7 @@ class StreamOptions(NamedTuple):
     wanted: tuple[str, ...] = ()
     """Of an operator of several queries, for each unit the column that marks the rows that can
     matter to it; empty: all can."""
+    emit: str = "final"  # when rows come, as `emitting` takes it
     rules: int = 0  # a hash of the rows of a query FOR EACH (`rules_of_stream`); 0: not FOR EACH
 
 
@@ -59,4 +62,6 @@ def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
     rate, most_kept = plan.choice.rate, 0
     if rate is not None:
         most_kept = 1 if rate.length is None else rate.count
+    if plan.answer.totals is not None and plan.answer.totals.of_partitions:
+        most_kept = most_words(measures_of(plan.answer.totals.functions))
     return RowLayout(fields, keys, max(1, len(plan.source.declared_types)), most_kept)

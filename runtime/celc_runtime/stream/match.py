@@ -37,9 +37,11 @@ from celc_runtime.spark.input.key_columns import utc_instant
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
+from celc_runtime.stream.emitted import emit_of
 from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.monitor import METRICS
+from celc_runtime.stream.one_bucket.known_keys import adds_up
 from celc_runtime.stream.packing import PACKED_DDL
 from celc_runtime.stream.processor import STATE, bucket_processor
 from celc_runtime.stream.rules import hash_of_rows, in_one_order, stream_program
@@ -109,7 +111,7 @@ def stream_matches(
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if rules is not None:
         rules = in_one_order(rules)
-    _check_options(plan, late, key_ttl, has_rules=rules is not None)
+    _check_options(plan, late, key_ttl)
     duration(watermark, "watermark")
     rows = needed_columns(plan, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
@@ -123,6 +125,7 @@ def stream_matches(
         has_types=plan.source.type_name in types,
         ahead=moment,
         buckets=_buckets(stream_program(program), events.sparkSession, buckets, checkpoint),
+        emit=emit_of(program),
         rules=0 if rules is None else hash_of_rows(rules),
     )
     if late == "side" and (taken := {"kind", "event"} & set(output_schema(plan).names)):
@@ -142,6 +145,25 @@ def stream_matches(
     return _steps(program, rows, options, chosen, rules, state)
 
 
+def _check_key_ttl(plan: Plan) -> None:
+    """Raises EventError for a query of whose partitions something must be known for ever."""
+    lost = None
+    if plan.choice.deadlines:
+        lost = (
+            "forgets partitions with all their events, also while matches with an absence at their "
+            "end wait there"
+        )
+    elif plan.choice.waits:
+        lost = (
+            f"would forget matches of SELECT {plan.choice.per_start} that wait for their window to "
+            "pass"
+        )
+    elif adds_up(plan):
+        lost = "would forget the totals of partitions that come again"
+    if lost is not None:
+        raise EventError(f"query {plan.name!r}: key_ttl {lost}: leave out key_ttl")
+
+
 def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
     """Raises EventError if a query cannot run on a DataFrame as a stream."""
     if not events.isStreaming:
@@ -152,25 +174,12 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
     check(program, Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
 
 
-def _check_options(plan: Plan, late: str, key_ttl: str | None, *, has_rules: bool) -> None:
+def _check_options(plan: Plan, late: str, key_ttl: str | None) -> None:
     """Raises EventError or ValueError for options that the query does not have."""
-    if has_rules and late == "side":
-        raise EventError(
-            f"query {plan.name!r} has an answer for each row of a table, and an event that is "
-            "late is late for each of its rows: use late='drop' or late='error'"
-        )
-    if key_ttl is not None and plan.choice.deadlines:
-        raise EventError(
-            f"query {plan.name!r}: key_ttl forgets partitions with all their events, also while "
-            "matches with an absence at their end wait there: leave it out"
-        )
     if late not in LATE:
         raise ValueError(f"late must be one of {', '.join(map(repr, LATE))}, not {late!r}")
-    if key_ttl is not None and plan.choice.waits:
-        raise EventError(
-            f"query {plan.name!r}: key_ttl would forget matches of SELECT {plan.choice.per_start} "
-            "that wait for their window to pass: leave out key_ttl"
-        )
+    if key_ttl is not None:
+        _check_key_ttl(plan)
 
 
 _DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)

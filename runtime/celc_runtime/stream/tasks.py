@@ -22,6 +22,7 @@ from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.program import Rows as Rules
 from celc_runtime.spark.worker.workers import settle, settled_after
 from celc_runtime.stream.buckets import labels_of
+from celc_runtime.stream.emitted import emitting
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
 from celc_runtime.stream.one_bucket.bucket import BucketReader
 from celc_runtime.stream.one_bucket.step import Step
@@ -59,6 +60,7 @@ class BucketTask:
     bytes_of = staticmethod(bytes_of)
 
     def __init__(self, program: Program, options: StreamOptions) -> None:
+        self._asked = program.plan
         program = stream_program(program)
         self._program = program
         self._options = options
@@ -91,9 +93,7 @@ class BucketTask:
             refuse(self._program.plan, layout, step.late, too_far, watermark)
         row = counts_of(step, received, len(step.late.records), len(too_far.records))
         if self._options.late == "side" and (row["late"] or row["ahead"]):
-            row["refused"] = refused_events(
-                self._program.plan, layout, self._options, step.late, too_far
-            )
+            row["refused"] = refused_events(self._asked, layout, self._options, step.late, too_far)
         return step, with_matches(row, [(0, step.matches)])
 
     def close(self) -> None:
@@ -162,10 +162,13 @@ def refuse(plan: Plan, layout: RowLayout, late: Rows, ahead: Rows, watermark: in
 def refused_events(
     plan: Plan, layout: RowLayout, options: StreamOptions, late: Rows, ahead: Rows
 ) -> bytes:
-    """The events that are not run as an Arrow message of `refused_schema`."""
+    """The events that are not run as an Arrow message of `refused_message`.
+
+    plan: of the query as it was asked; of a query FOR EACH, events are those of its pairs.
+    """
     kinds = ["late"] * len(late.records) + ["ahead"] * len(ahead.records)
     rows = layout.joined([r for r in (late, ahead) if len(r.records)])
-    schema = refused_schema(plan, options)
+    schema = refused_message(plan, options)
     columns = dict(zip((f.name for f in layout.fields), layout.columns(rows), strict=True))
     types = plan.source.declared_types
     declared = [types[code] for code in layout.codes(rows)]
@@ -175,8 +178,15 @@ def refused_events(
     struct = pa.StructArray.from_arrays(
         [columns[field.name] for field in event], fields=list(event)
     )
-    batch = pa.RecordBatch.from_arrays([pa.array(kinds), struct], schema=schema)
+    arrays = [pa.array(kinds), struct, *(columns[name] for name in schema.names[2:])]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
     return bytes(batch.serialize())
+
+
+def refused_message(plan: Plan, options: StreamOptions) -> pa.Schema:
+    """`refused_schema`; of a query FOR EACH, also the numbers of the rows."""
+    schema, parameters = refused_schema(plan, options), plan.source.parameters
+    return schema if parameters is None else schema.append(pa.field(parameters.number, pa.int64()))
 
 
 def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
@@ -233,25 +243,17 @@ def unpacked(
 
     rules: the rows of a query FOR EACH.
     """
-    return with_rows_again(program, rules, _unpacked(stream_program(program), options, batches))
-
-
-def _unpacked(
-    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    schema = side_schema(program.plan, options) if options.late == "side" else program.output_schema
-    of_refused = refused_schema(program.plan, options)
+    of_matches = stream_program(program).output_schema
+    of_refused = refused_message(program.plan, options)
     for batch in batches:
         matches = [
-            pa.ipc.read_record_batch(message.as_buffer(), program.output_schema)
+            pa.ipc.read_record_batch(message.as_buffer(), of_matches)
             for message in batch.column("found")
             if message.is_valid
         ]
         if matches:
             table = pa.Table.from_batches(matches).combine_chunks()
-            if options.late == "side":
-                table = with_kind(table, schema, "match")
-            yield from table.to_batches()
+            yield from _told(program, options, rules, table.to_batches())
         refused = [
             pa.ipc.read_record_batch(message.as_buffer(), of_refused)
             for message in batch.column("refused")
@@ -259,7 +261,37 @@ def _unpacked(
         ]
         if refused:
             table = pa.Table.from_batches(refused).combine_chunks()
-            yield from filled(table, schema).to_batches()
+            if rules is not None:
+                table = _with_rows_of_late(program, rules, table)
+            yield from filled(table, side_schema(program.plan, options)).to_batches()
+
+
+def _told(
+    program: Program,
+    options: StreamOptions,
+    rules: Rules | None,
+    matches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Matches of the operator as rows of the stream."""
+    for batch in with_rows_again(program, rules, matches):
+        if options.late != "side":
+            yield batch
+            continue
+        schema = side_schema(program.plan, options)
+        yield from with_kind(pa.Table.from_batches([batch]), schema, "match").to_batches()
+
+
+def _with_rows_of_late(program: Program, rules: Rules, table: pa.Table) -> pa.Table:
+    """Events that are not run, with the columns of the rows for which they are late."""
+    parameters = program.plan.source.parameters
+    assert parameters is not None
+    type = program.output_schema.field(parameters.name).type
+    numbers = table.column(parameters.number).combine_chunks()
+    shown = [rules.columns[field.name].take(numbers) for field in type]
+    structs = pa.array([{}] * len(table), type)
+    if shown:
+        structs = pa.StructArray.from_arrays(shown, fields=list(type))
+    return table.append_column(parameters.name, structs)
 
 
 def finished(
@@ -274,21 +306,12 @@ def finished(
     `place` and `data`, the pieces of its state in Spark's store. rules: the rows of a query FOR
     EACH.
     """
-    return with_rows_again(program, rules, _finished(program, options, batches))
-
-
-def _finished(
-    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
     task = BucketTask(program, options)
     for batch in batches:
         for row in batch.to_pylist():
             stored = {piece["place"]: bytes_of(piece["data"]) for piece in row["state"]}
-            for matches in task.last_matches(row["bucket"], stored[HEADER], stored.get):
-                table = pa.Table.from_batches([matches])
-                if options.late == "side":
-                    table = with_kind(table, side_schema(program.plan, options), "match")
-                yield from table.to_batches()
+            matches = task.last_matches(row["bucket"], stored[HEADER], stored.get)
+            yield from _told(program, options, rules, matches)
 
 
 def side_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
@@ -329,7 +352,8 @@ def task_route(program: Program) -> ShippedFunction:
 
 
 def _new_task(program: Program, options: Mapping[str, Any]) -> BucketTask:
-    return BucketTask(program, options_of(options))
+    found = options_of(options)
+    return BucketTask(emitting(program, found.emit), found)
 
 
 def unpacking_route(program: Program) -> Any:
@@ -361,7 +385,10 @@ def _run_step(
     batches: Iterable[pa.RecordBatch],
 ) -> Any:
     rules = None if table is None else Rules.of_batch(table)
-    return settled_after(_STEPS[step](program, options_of(options), batches, rules))
+    found = options_of(options)
+    # Programs are shipped by their texts and options, which do not say when rows come.
+    program = emitting(program, found.emit)
+    return settled_after(_STEPS[step](program, found, batches, rules))
 
 
 def check_header(program: Program, options: Mapping[str, Any], label: int, header: bytes) -> None:

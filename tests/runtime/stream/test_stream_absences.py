@@ -7,19 +7,23 @@ are those of a closed input. Lengths in `ts` become milliseconds of the event ti
 from __future__ import annotations
 
 import random
+import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from cases_io import load_cases
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import why_not
 from celc_runtime.stream.formats import StreamOptions
-from engines import Event, answer_of, engines, interpreted, only_query
+from engines import Event, answer_of, engines, interpreted, only_query, table_of
 from reference import CelError as RefusedError
 from reference import WorkLimitError, as_expected, check_answer, difference, evaluate
 from strategies import DECLARATION, EVERYTHING, Feature, random_query, random_stream
 from strategies_absences import branching_absence_query
 from strategies_across import wide_stream
-from streams_by_hand import EVENT_TIME, in_milliseconds, instant, streamed
+from streams_by_hand import EVENT_TIME, in_milliseconds, instant, same_rows, streamed
 
 from celc import CelError
 from celc.options import Options
@@ -45,10 +49,8 @@ def _answers(text: str, events: list[Event], name: str) -> Iterator[tuple[str, l
         compiled = engines(text, Options((EVENT_TIME,), ("row",)))
     for engine, matcher in compiled.items():
         query = only_query(matcher)
-        plan = query.plan
-        late = plan.choice.deadlines
-        if not all(map(plan.is_on_clock, late)) or (late and plan.choice.per_start is not None):
-            continue  # refused
+        if why_not(query.program, Route.UNBOUNDED) is not None:
+            continue
         rows = streamed(query, events, random.Random(name), options=_WITH_ROWS)
         yield engine, answer_of(query, rows, events)
 
@@ -93,18 +95,55 @@ def _compared(seed: int, text: str, events: list[Event]) -> bool:
 
 
 def _check_branching_seed(seed: int) -> bool:
-    """The same of a query whose branches have absences of their own; without rows about groups of
-    matches, which a stream refuses where their ends are decided at different times."""
+    """The same of a query whose branches have absences of their own; rows about groups of matches
+    are compared with those of a table."""
     rng = random.Random(seed)
     text = branching_absence_query(rng)
+    events = _timed_events(wide_stream(rng, 10, nulls=0.05))
     if "COLLAPSED" in text or "TOTAL" in text:
+        return _compared_groups(seed, in_milliseconds(text), events)
+    return _compared(seed, in_milliseconds(text), events)
+
+
+def _check_groups(seed: int) -> bool:
+    """The same of such a query with COLLAPSED or TOTAL."""
+    rng = random.Random(seed)
+    text = branching_absence_query(rng)
+    select = rng.choice(("COLLAPSED *", "COLLAPSED NONE", "TOTAL COUNT(*) AS many"))
+    text = re.sub(r"SELECT .* FROM S", f"SELECT {select} FROM S", text)
+    text = re.sub(r"(LIMIT|PER) .*\n", "", text)
+    text += rng.choice(("", "PER PARTITION\n", "PER 4 MILLISECONDS\n")) if "TOTAL" in select else ""
+    events = _timed_events(wide_stream(rng, 12, nulls=0.05))
+    return _compared_groups(seed, in_milliseconds(text), events)
+
+
+def _compared_groups(seed: int, text: str, events: list[Event]) -> bool:
+    """Compare the rows of a stream and of a table; whether there are any."""
+    rng = random.Random(seed)
+    try:
+        with interpreted():
+            compiled = engines(text, Options((EVENT_TIME,), ("row",)))
+    except CelError:
         return False
-    return _compared(seed, in_milliseconds(text), _timed_events(wide_stream(rng, 10, nulls=0.05)))
+    query = only_query(rng.choice([*compiled.values()]))
+    if why_not(query.program, Route.UNBOUNDED) is not None:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        closed = query.with_options(at_end="closed")
+        wanted = closed.match_table(table_of(query.plan, events)).to_pylist()
+        found = streamed(query, events, rng, options=_WITH_ROWS, largest=rng.choice((1, 3)))
+    assert not (told := same_rows(found, wanted)), f"seed {seed}: {told}\n{text}{events}"
+    return bool(wanted)
 
 
 def test_branches_with_absences_of_their_own() -> None:
     """No row comes before the deadline of the branch by which it is a match."""
     assert sum(map(_check_branching_seed, range(60))) >= 20
+
+
+def test_rows_of_ends_come_when_all_matches_of_the_end_are_decided() -> None:
+    assert sum(map(_check_groups, range(60))) >= 15
 
 
 def test_random_queries() -> None:
@@ -115,6 +154,7 @@ def test_random_queries() -> None:
 @pytest.mark.parametrize("first", range(1000, 2000, 100))
 def test_many_random_queries(first: int) -> None:
     assert sum(map(_check_seed, range(first, first + 100))) >= 20
+    assert sum(map(_check_groups, range(first, first + 100))) >= 20
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.one_bucket.known_keys import (
     deadline_lengths,
     key_values,
+    start_length,
     window_length,
 )
 from celc_runtime.stream.stored.known_starts import has_ended
@@ -216,6 +217,6 @@ def _known_after(program: Program) -> int:
     """The microseconds after which a row is known, from its end on."""
     if program.plan.choice.waits:
         # Nobody reads a query without such a window: the table of routes refuses that.
-        return window_length(program) or 0
+        return start_length(program) or 0
     lengths = deadline_lengths(program.plan)
     return 1 + lengths[-1] if lengths else 0

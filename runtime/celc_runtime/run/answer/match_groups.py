@@ -123,7 +123,7 @@ def places_of(plan: Plan, ends: np.ndarray, times: pa.Array | None) -> np.ndarra
     """
     assert plan.answer.totals is not None
     match plan.answer.totals.per:
-        case "END":
+        case "END" | "RUNNING":
             return ends.astype(np.int64)
         case "PARTITION":
             return np.zeros(len(ends), np.int64)
@@ -297,6 +297,18 @@ class WaitingGroups:
             self._keep(groups.taken(np.arange(known, len(groups))))
             groups = groups.taken(np.arange(known))
         return groups if len(groups) else None
+
+    def taken_after(self, before: Groups) -> tuple[Groups, np.ndarray]:
+        """Remove and return all groups, each once, together with those before them; and for each
+        int64, the number of its partition.
+
+        before: one group for each partition, also where nothing is in it. They number the
+        partitions. A group at the place of a later one grows, and others stand before it.
+        """
+        self._waiting = [before, *self._waiting]
+        found = self._together()
+        self._waiting, self._rows, self._merged = [], 0, 0
+        return found
 
     def _keep(self, groups: Groups) -> None:
         self._waiting, self._rows = [groups], len(groups)

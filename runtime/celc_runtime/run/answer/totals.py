@@ -5,14 +5,21 @@ There are three ways. If the automaton decides the formula, no match is listed: 
 the matches of the query, as it does with keys, each event of the matches with the same end is
 weighted by the number of matches with it (`UnitedWalk`). Otherwise matches are listed, and added
 batch by batch.
+
+On a stream, the totals of a partition go on for ever: they are numbers among what a state knows of
+it (`engine.totals.stored_sums`), and rows are made of them when the stream ends, or for each end.
 """
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.matches.total_rows import total_rows
+from celc_runtime.arrow.matches.total_values import Groups
 from celc_runtime.engine.totals.measures import measures_of
+from celc_runtime.engine.totals.stored_sums import running, sums_in, words_of
 from celc_runtime.engine.totals.unions import Found
 from celc_runtime.program import Program
 from celc_runtime.run.answer.answers import GroupRows
@@ -23,6 +30,7 @@ from celc_runtime.run.answer.match_groups import (
     groups_of_matches,
     groups_of_unions,
 )
+from celc_runtime.run.source.stretches import Stretches
 from celc_runtime.run.walk.in_worlds import WorldsWalk
 from celc_runtime.run.walk.listed import Listed
 from celc_runtime.run.walk.united import UnitedWalk
@@ -35,10 +43,42 @@ class TotalRows(GroupRows):
         super().__init__(program, are_of_ends=totals.per == "END", in_instants=in_instants)
         self._measures = measures_of(totals.functions)
         self._waiting = WaitingGroups()
+        self._is_running = totals.per == "RUNNING"
+        self._before: Groups | None = None  # of stretches: the totals of their partitions
+        self._words = np.zeros((0, 0), np.int64)  # the same as numbers
 
     @property
     def nbytes(self) -> int:
         return self._waiting.nbytes
+
+    def resume(self, stretches: Stretches) -> None:
+        """Begin stretches, of whose partitions the totals are known."""
+        if stretches.kept is None:
+            return
+        source, starts = self._of_groups.source, pa.array(stretches.starts)
+        firsts = [
+            plain(stretches.events.column(name).take(starts))
+            for name in (*source.key_columns, *source.order_by[:1])
+        ]
+        keys = tuple(firsts[: len(source.key_columns)])
+        ends, sums = sums_in(stretches.kept, self._measures)
+        # The totals before stand before all ends, or belong to the only row.
+        places = np.full(len(ends), -1 if self._is_running else 0, np.int64)
+        self._words = stretches.kept
+        self._before = Groups(keys, places, ends, firsts[-1] if source.order_by else None, sums)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        if self._before is None:
+            yield from super().rest()
+            return
+        groups, parts = self._waiting.taken_after(self._before)
+        if self._is_running:
+            groups = Groups(*groups[:4], running(groups.sums, parts))
+        lasts = np.flatnonzero(np.append(np.diff(parts) > 0, True))
+        self._words[:] = words_of(groups.ends[lasts], groups.sums.taken(lasts))
+        ended = np.flatnonzero(groups.places >= 0)
+        if self._is_running and len(ended):
+            yield from self._made(groups.taken(ended))
 
     def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
         if isinstance(listed.walk, CountedWalk):
@@ -59,8 +99,10 @@ class TotalRows(GroupRows):
 
     def _taken(self, *, but_last_part: bool) -> Iterator[pa.RecordBatch]:
         groups = self._waiting.taken(but_last_part=but_last_part)
-        if groups is None:
-            return
+        if groups is not None:
+            yield from self._made(groups)
+
+    def _made(self, groups: Groups) -> Iterator[pa.RecordBatch]:
         rows = total_rows(self._of_groups, self._rows_schema, groups)
         if len(rows):
             yield rows

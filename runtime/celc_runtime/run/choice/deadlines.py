@@ -18,6 +18,7 @@ has come.
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +41,8 @@ from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Stretches
 from celc_runtime.run.walk.by_definition import DefinitionWalk
 from celc_runtime.run.walk.listed import Listed
+
+_Times = TypeVar("_Times", int, np.ndarray)
 
 PASSED = 2**63 - 1  # the bound that passes every deadline
 
@@ -96,6 +99,11 @@ class Deadlines(ChoiceOfRun):
         self._all_wait = program.all_wait and not any(
             one.from_start for one in plan.choice.deadlines
         )
+        # Whether all matches of an end, or of a span, are one row. On a stream, it comes when all
+        # are decided.
+        per = None if plan.answer.totals is None else plan.answer.totals.per
+        self._span = per if isinstance(per, int) else None
+        self._unites = plan.answer.collapsed or per == "END" or self._span is not None
         self._were_read = np.zeros(0, np.bool_)
         # For LIMIT … PER on a stream: the times of the rows. A match that waits for no absence
         # waits until the clock has passed its end, because one that is decided then goes first.
@@ -196,9 +204,12 @@ class Deadlines(ChoiceOfRun):
             if self._times is not None:
                 passed.append(self._times < self._since)
             found = were_read & np.logical_and.reduce(passed)
-        if self._all_wait:
+        if self._unites or self._all_wait:
             waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
-            found |= np.logical_and.reduce(waits)
+            found |= (np.logical_or if self._unites else np.logical_and).reduce(waits)
+        if self._unites:
+            # The other rows list all their matches.
+            self._since, self._were_read = None, np.zeros(0, np.bool_)
         return found
 
     def undecided_ends(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
@@ -218,8 +229,12 @@ class Deadlines(ChoiceOfRun):
         return found
 
     def _keys(self, stretches: Stretches, events: pa.RecordBatch) -> list[np.ndarray]:
-        """For each deadline int64[rows]: the keys of the events of stretches."""
-        return self._keys_at(events, measured(self._plan, events, stretches.positions))
+        """For each deadline int64[rows]: the keys of the events of stretches; of spans, those of
+        their last moments."""
+        keys = self._keys_at(events, measured(self._plan, events, stretches.positions))
+        if self._span is not None:
+            keys = [last_moments(key, self._span) for key in keys]
+        return keys
 
     def _keys_at(
         self, events: pa.RecordBatch, windows: Sequence[tuple[np.ndarray, np.ndarray]]
@@ -341,6 +356,11 @@ class Deadlines(ChoiceOfRun):
         size = plan.matching.local_windows[plan.choice.deadlines[number].window].size
         type = event_schema(plan).field(plan.source.order_by[0]).type
         return int(floors_of(np.array([clock], np.int64), size, type)[0])
+
+
+def last_moments(times: _Times, span: int) -> _Times:
+    """int64: the last moments of the spans of times; all in microseconds."""
+    return (times // span + 1) * span - 1
 
 
 def clock_key(plan: Plan, clock: int | float) -> int:

@@ -181,6 +181,19 @@ class StartChoice(ChoiceOfRun):
         """None: a match that ends in a silent row may be known only now."""
         return None
 
+    def undecided_ends(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
+        """bool[rows]: where matches end that LIMIT has not counted, or that are not decided."""
+        known = stretches.known
+        if (
+            not (self._choice.counts_ends or self._choice.late)
+            or known is None
+            or known.until is None
+        ):
+            return None
+        lengths = np.diff(np.append(stretches.starts, len(stretches.positions)))
+        found: np.ndarray = stretches.positions >= np.repeat(known.until, lengths)
+        return found
+
     def of_stretches(self, stretches: Stretches, prepared: Prepared) -> Iterator[pa.RecordBatch]:
         """Also writes the ends of the last kept matches into `stretches.known`."""
         batch = prepared.batch
@@ -200,9 +213,9 @@ class StartChoice(ChoiceOfRun):
         else:
             until = positions_at(begins_inside(self._window, batch, stretches), stretches)
         parts = np.searchsorted(stretches.starts, starts, side="right") - 1
-        positions = stretches.positions[starts]
+        positions = stretches.positions[ends if self._choice.counts_ends else starts]
         chosen &= (positions >= known.since[parts]) & (positions < until[parts])
-        chosen &= positions > known.after[parts]
+        chosen &= stretches.positions[starts] > known.after[parts]
         if self._choice.disjoint:
             chosen = self._disjoint(chosen)
             np.maximum.at(known.after, parts[chosen], stretches.positions[ends[chosen]])

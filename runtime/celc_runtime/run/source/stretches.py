@@ -39,7 +39,8 @@ class Stretches(NamedTuple):
     known: Starts | None = None  # for matches that are chosen by their starts
     kept: np.ndarray | None = None
     """int64[parts, numbers], for LIMIT … PER: the last known times of rows that stayed (`NEVER`:
-    fewer), or PER PARTITION their number; the run updates it."""
+    fewer), or PER PARTITION their number; for totals of partitions, these (`stored_sums`); the run
+    updates it."""
 
 
 class Behind(NamedTuple):

@@ -14,12 +14,13 @@ Long: all that happens to the events of a bucket, in its order.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.program import Program
+from celc_runtime.run.choice.deadlines import last_moments
 from celc_runtime.stream.one_bucket.bucket_run import BucketRun, less
 from celc_runtime.stream.one_bucket.event_order import EventSort
 from celc_runtime.stream.one_bucket.known_keys import (
@@ -27,9 +28,11 @@ from celc_runtime.stream.one_bucket.known_keys import (
     deadline_lengths,
     kept_length,
     merged_keys,
+    start_length,
     window_length,
 )
 from celc_runtime.stream.one_bucket.members import Members
+from celc_runtime.stream.one_bucket.partition_totals import rows_of_partitions
 from celc_runtime.stream.one_bucket.segments import Segments, due_for_merge
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.stored.blocks import Block, block_of
@@ -44,6 +47,8 @@ from celc_runtime.stream.stored.state import (
     StateFormat,
 )
 from celc_runtime.stream.stored.state_rows import joined_events, taken_events, taken_records
+
+_Times = TypeVar("_Times", int, np.ndarray)
 
 _LAST_TIMER = END_OF_TIME - 1000
 
@@ -91,10 +96,14 @@ class BucketReader:
         self._order = EventSort(plan, layout)
         self._run = BucketRun(program, layout, states, self._order, key_ttl, members)
         self._window_length = window_length(program)
+        self._start_length = start_length(program)
         self._deadlines = deadline_lengths(plan)
         self._waits = plan.choice.waits
         self._may_be_later = plan.source.uncertain is not None
         self._span = None
+        self._of_partitions = None
+        if plan.answer.totals is not None and plan.answer.totals.per == "PARTITION":
+            self._of_partitions = program
         if plan.answer.totals is not None and isinstance(plan.answer.totals.per, int):
             self._span = plan.answer.totals.per
         self._forgets = key_ttl is not None or not plan.answer.positions
@@ -196,6 +205,8 @@ class BucketReader:
             self._run_ready(step, state, segments, behind, passed, due, watermark)
         if self._waits:
             self._settle(step, state, segments, watermark)
+        if self._of_partitions is not None and has_ended(watermark):
+            self._tell_totals(self._of_partitions, step, state, segments)
         state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
         if self._deadlines:
             self._note_deadlines(state, segments, first_new)
@@ -334,12 +345,12 @@ class BucketReader:
         if since is None or not self._deadlines or watermark < state.next_deadline:
             return self._layout.nothing
         for segment in state.of_kind(KEPT):
-            if segment.latest + self._deadlines[-1] < since:
+            if self._decided_from(segment.latest) + self._deadlines[-1] < since:
                 continue
-            if segment.least + self._deadlines[0] >= watermark:
+            if self._decided_from(segment.least) + self._deadlines[0] >= watermark:
                 continue
             rows = segments.kept(segment).rows
-            times = self._times(rows)
+            times = self._decided_from(self._times(rows))
             due = np.zeros(len(times), np.bool_)
             for length in self._deadlines:
                 due |= (times >= since - length) & (times < watermark - length)
@@ -358,12 +369,15 @@ class BucketReader:
         if frontier >= state.next_deadline:
             first_new, state.next_deadline, state.pending = 0, END_OF_TIME, 0
         for segment in state.of_kind(KEPT):
-            if segment.number < first_new or segment.latest + self._deadlines[-1] < frontier:
+            if (
+                segment.number < first_new
+                or self._decided_from(segment.latest) + self._deadlines[-1] < frontier
+            ):
                 continue
-            if segment.least + self._deadlines[0] >= frontier:
-                moment, pending = segment.least + self._deadlines[0], segment.rows
-            else:
-                times = self._times(segments.kept(segment).rows)
+            moment = self._decided_from(segment.least) + self._deadlines[0]
+            pending = segment.rows
+            if moment < frontier:
+                times = self._decided_from(self._times(segments.kept(segment).rows))
                 pending = self._pending(times, frontier)
                 moment = min(
                     int(left.min()) + length
@@ -375,7 +389,12 @@ class BucketReader:
 
     def _pending(self, times: np.ndarray, frontier: int) -> int:
         """How many of the kept events with these times have a deadline after the frontier."""
-        return int(np.count_nonzero(times >= frontier - self._deadlines[-1]))
+        return int(np.count_nonzero(self._decided_from(times) >= frontier - self._deadlines[-1]))
+
+    def _decided_from(self, times: _Times) -> _Times:
+        """The times from which deadlines count for matches that end at some; of spans, their last
+        moments."""
+        return times if self._span is None else last_moments(times, self._span)
 
     def _late(
         self, state: BucketState, known: KnownKeys, times: np.ndarray, codes: np.ndarray
@@ -398,13 +417,24 @@ class BucketReader:
         found: np.ndarray = late
         return found
 
+    def _tell_totals(
+        self, program: Program, step: Step, state: BucketState, segments: Segments
+    ) -> None:
+        """Return the rows of all partitions, when the stream ends."""
+        if state.frontier is not None and has_ended(state.frontier):
+            return  # they have been returned
+        records = [segments.keys(segment) for segment in state.of_kind(KEYS)]
+        rows = rows_of_partitions(program, self._layout, records)
+        if rows is not None:
+            step.matches.append(rows)
+
     def _settle(self, step: Step, state: BucketState, segments: Segments, watermark: int) -> None:
         """Return the matches that wait in partitions without new events."""
         over = END_OF_TIME
         if not has_ended(watermark):
-            if self._window_length is None:
+            if self._start_length is None:
                 return
-            over = int(less(np.int64(watermark), self._window_length))
+            over = int(less(np.int64(watermark), self._start_length))
         due = [segment for segment in state.of_kind(KEPT) if segment.least <= over]
         waiting = []
         for segment in due:
@@ -412,6 +442,7 @@ class BucketReader:
             known = self._known(state, segments, kept.rows)
             times = self._times(kept.rows)
             alive = self._run.is_alive(known, kept, known.codes, times) & (times <= over)
+            alive &= self._run.waits_at(known, kept, known.codes)
             if alive.any():
                 waiting.append(self._layout.taken(kept.rows, np.flatnonzero(alive)))
         if waiting:
@@ -503,10 +534,10 @@ class BucketReader:
                 moments.append(segment.least)
             elif len(times):
                 moments.append(int(times.min()))
-        if self._waits and self._window_length is not None:
+        if self._waits and self._start_length is not None:
             for segment in state.of_kind(KEPT):
                 times = self._times(segments.kept(segment).rows)
-                moments += [t + self._window_length for t in self._next(times, watermark)]
+                moments += [t + self._start_length for t in self._next(times, watermark)]
         for kind, length in ((KEPT, self._window_length), (KEYS, self._key_lifetime)):
             if length is not None:
                 moments += [segment.latest + length for segment in state.of_kind(kind)]
@@ -522,9 +553,9 @@ class BucketReader:
 
     def _next(self, times: np.ndarray, watermark: int | None) -> list[int]:
         """The first of these times (int64) that is inside the window of a later event, if any."""
-        assert self._window_length is not None
+        assert self._start_length is not None
         if watermark is not None:
-            times = times[times > less(np.int64(watermark), self._window_length)]
+            times = times[times > less(np.int64(watermark), self._start_length)]
         return [int(times.min())] if len(times) else []
 
 

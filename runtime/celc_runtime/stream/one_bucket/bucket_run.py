@@ -39,6 +39,8 @@ from celc_runtime.stream.one_bucket.known_keys import (
     KnownKeys,
     has_own_clock,
     relevant_types,
+    start_length,
+    waits_for_ends,
     window_length,
 )
 from celc_runtime.stream.one_bucket.members import Members
@@ -140,6 +142,11 @@ class BucketRun:
         self._has_contexts = len(program.contexts) > 0
         self._types = relevant_types(self._plan)
         self._waits = self._plan.choice.waits
+        self._start_length = start_length(program)
+        # Whether matches need events before the first start or end that is not known yet.
+        self._looks_back = self._waits and (
+            bool(self._plan.matching.reaches) or waits_for_ends(self._plan)
+        )
 
     def run(
         self,
@@ -223,9 +230,17 @@ class BucketRun:
         codes: int64[rows], the numbers of the partitions in `known`.
         """
         values = known.values[codes]
-        found: np.ndarray = (kept.positions >= values["first"]) & (times >= values["since"])
+        found: np.ndarray = times >= values["since"]
+        if not self._looks_back:
+            found &= kept.positions >= values["first"]
         if self._states.values:
             found &= known.is_known[codes]
+        return found
+
+    def waits_at(self, known: KnownKeys, kept: KeptEvents, codes: np.ndarray) -> np.ndarray:
+        """bool[rows]: at which kept events matches that are not known yet can start, or end."""
+        found: np.ndarray = known.is_known[codes]
+        found &= kept.positions >= known.values["first"][codes]
         return found
 
     # --- parts ------------------------------------------------------------------------------------
@@ -333,7 +348,7 @@ class BucketRun:
         """No match of events after the watermark starts at this time or before."""
         if has_ended(watermark):
             return END_OF_TIME
-        length = self._window_length
+        length = self._start_length
         return None if length is None else int(less(np.int64(watermark), length))
 
     def _kept(

@@ -26,10 +26,39 @@ def window_length(program: Program) -> int | None:
     if window is None or window.unit == "EVENTS" or has_own_clock(plan) or program.sees_all:
         return None
     length = int(window.size)
+    if waits_for_ends(plan):
+        length += int(window_size(plan))
     if not plan.choice.deadlines:
         return length
+    if plan.answer.totals is not None and isinstance(plan.answer.totals.per, int):
+        length += plan.answer.totals.per  # matches wait for the last moment of their span
     # An event is undecided as long as the clock equals its deadline.
     return 1 + max(length + deadline_length(plan, one) for one in plan.choice.deadlines)
+
+
+def window_size(plan: Plan) -> float:
+    """The length of the window alone, without what absences before a match look back."""
+    assert plan.matching.window is not None
+    return plan.matching.window.size
+
+
+def start_length(program: Program) -> int | None:
+    """How long (microseconds) after an event a later match can start there, or with
+    `waits_for_ends` contain a start of a match that ends there; None: only later events show it."""
+    length = window_length(program)
+    if length is None or program.plan.matching.window is None:
+        return length
+    size = int(window_size(program.plan))
+    deadlines = program.plan.choice.deadlines
+    # By then, all matches of the start are decided.
+    return size + max((1 + deadline_length(program.plan, one) for one in deadlines), default=0)
+
+
+def waits_for_ends(plan: Plan) -> bool:
+    """Whether matches are returned when all matches with their end are known, since LIMIT counts
+    these: with LONGEST. Otherwise they are returned when those with their start are."""
+    choice = plan.choice.per_start
+    return choice is not None and choice.counts_ends
 
 
 def deadline_length(plan: Plan, deadline: Deadline) -> int:
@@ -57,11 +86,19 @@ def relevant_types(plan: Plan) -> np.ndarray | None:
 
 
 def kept_length(plan: Plan) -> int | None:
-    """How long (microseconds) a row that stayed counts for LIMIT … PER; None: for ever."""
+    """How long (microseconds) a row that stayed counts for LIMIT … PER, or a match for the totals
+    of its partition; None: for ever."""
+    if adds_up(plan):
+        return None
     rate = plan.choice.rate
     if rate is None:
         return 0
     return None if rate.length is None else int(rate.length.size)
+
+
+def adds_up(plan: Plan) -> bool:
+    """Whether the totals of a partition go on for ever."""
+    return plan.answer.totals is not None and plan.answer.totals.of_partitions
 
 
 def deadline_lengths(plan: Plan) -> list[int]:
@@ -69,6 +106,8 @@ def deadline_lengths(plan: Plan) -> list[int]:
 
     With LIMIT … PER, a match that waits for no absence waits until the clock has passed its end.
     """
+    if plan.choice.waits:
+        return []  # a match waits for all of its start
     found = {deadline_length(plan, one) for one in plan.choice.deadlines}
     return sorted(found | {0} if found and plan.choice.rate is not None else found)
 
@@ -92,7 +131,7 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
         "last": key_ttl is not None,
         "since": forgets_events,
         "after": plan.choice.per_start is not None and plan.choice.per_start.disjoint,
-        KEPT_ROWS: plan.choice.rate is not None,
+        KEPT_ROWS: plan.choice.rate is not None or adds_up(plan),
     }
     counts = plan.answer.positions or plan.source.relevant is None
     if not counts and not any(needs for name, needs in needed.items() if name != "last"):

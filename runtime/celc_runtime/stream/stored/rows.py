@@ -95,7 +95,7 @@ class RowLayout:
 
     fields: of the events. keys: of their partitions, after the others. So the bytes of a key are
     the end of a record, and its texts the end of the row's texts. types: the number of event types.
-    most_kept: how many numbers partitions have for LIMIT … PER.
+    most_kept: how many numbers partitions have for LIMIT … PER, or totals.
     """
 
     def __init__(

@@ -51,8 +51,10 @@ All numbers are little-endian. Waiting events are in blocks, as they came or one
 (`blocks`). The other segments are compressed as a whole (`compression`). Events are rows as in
 `rows`; after kept events come their positions (int64) and, for nested selectors, the contexts
 before them (uint16). A segment of keys has the partitions as rows, and after them the values of
-`KEY_VALUES` that it has, one after another, and `KEPT_ROWS` of a query with LIMIT … PER. All of
-these are written as planes of bytes.
+`KEY_VALUES` that it has, one after another, and `KEPT_ROWS` where a query needs it. All of these
+are written as planes of bytes.
+
+Long: all that a state can hold, and what is checked when it is read.
 
 A state holds events, and no nodes of the kernels. Reading an event again costs some 0.1 µs if the
 query has its own code. Nodes would have to be written too, and each reference in them checked

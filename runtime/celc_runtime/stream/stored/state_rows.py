@@ -24,8 +24,8 @@ KEY_VALUES = np.dtype(
 as in `unknown_keys`."""
 
 KEPT_ROWS = "kept"
-"""One more of them, of a query with LIMIT … PER: what `Stretches.kept` says. All segments of such a
-query have it."""
+"""One more of them, of a query with LIMIT … PER, or totals of partitions: what `Stretches.kept`
+says. All segments of such a query have it."""
 
 
 def key_values(layout: RowLayout) -> np.dtype:
