@@ -145,6 +145,7 @@ TOGETHER = (
     ("`LONGEST`", "`LIMIT`"),
     ("`DISJOINT`", "events that last"),
     ("`LONGEST` and `LIMIT … PER`", "events that last"),
+    ("`LONGEST`", "`WITHIN[…]` inside", "events that last"),
     ("`LONGEST`", "`LIMIT`", "`WITHIN` of EVENTS"),
     ("`FIRST`", "absence at the end"),
     ("`FIRST`", "absence at the end", "`WITHIN` of EVENTS"),

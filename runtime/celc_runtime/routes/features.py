@@ -79,7 +79,8 @@ def _lacks_time(program: Program) -> bool:
 def _is_untimed(program: Program) -> bool:
     plan, whole = program.plan, program.plan.whole_window
     is_time = plan.window_attribute in (None, *plan.source.order_by[:1])
-    return whole is None or whole.unit == "EVENTS" or not is_time
+    lasts = plan.source.begin is not None
+    return whole is None or whole.unit == "EVENTS" or not is_time or lasts
 
 
 def _asks_others(program: Program) -> bool:
@@ -167,7 +168,8 @@ RATE_IN_TIME = Feature(
 )
 LIMIT = Feature("LIMIT", _has_limit)
 UNTIMED = Feature(
-    "a window, or an absence before, that is not a time on the first order column", _is_untimed
+    "events that last, or a window or absence before that is no time on the first order column",
+    _is_untimed,
 )
 RATE = Feature("LIMIT … PER", lambda p: p.plan.choice.rate is not None)
 RATE_UNITES = Feature(
@@ -184,6 +186,10 @@ NO_WINDOW = Feature("no WITHIN", lambda p: p.plan.matching.window is None)
 MANY_EVENTS = Feature("more than one event in a match", lambda p: not p.plan.matching.one_event)
 LONG_WINDOW = Feature(f"a window of more than {MOST_EVENTS:,} EVENTS", _is_long)
 ABSENCE_BEFORE = Feature("absence before", lambda p: bool(p.plan.matching.reaches))
+PARTS_IN_TIME = Feature(
+    "WITHIN[…] or FOR inside a formula of events that last",
+    lambda p: p.plan.source.begin is not None and bool(p.plan.matching.local_windows),
+)
 ABSENCE_AFTER = Feature(
     "absence at the end", lambda p: bool(p.plan.choice.deadlines or p.plan.choice.ruled_out)
 )
@@ -202,7 +208,7 @@ CLOCKED = Feature(
 )
 NOT_AWAITED = Feature(
     "a window that is no time on the first order column, LIMIT … PER, or events that last",
-    lambda p: _is_untimed(p) or p.plan.choice.rate is not None or p.plan.source.begin is not None,
+    lambda p: _is_untimed(p) or p.plan.choice.rate is not None,
 )
 CLOSED = Feature("at_end='closed'", lambda p: p.plan.choice.at_end != "open")
 UNCERTAIN = Feature("uncertain time", lambda p: p.plan.source.uncertain is not None)

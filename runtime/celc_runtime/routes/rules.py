@@ -369,6 +369,14 @@ RULES = (
     ),
     _refused(
         _STREAMS,
+        (has.WAITS, has.PARTS_IN_TIME),
+        "late-choice-and-parts-in-time",
+        "matches of events that last are known by their starts with SELECT {choice}, and a stream "
+        "does not keep the events before them that FOR and WITHIN[…] look at",
+        f"take FOR and WITHIN[…] out, use SELECT FIRST, or {_AS_TABLE}",
+    ),
+    _refused(
+        _STREAMS,
         (has.WAITS, has.SEES_ALL),
         "late-choice-and-selector",
         "with SELECT {choice} a stream cannot forget the events that a selector inside the formula "
@@ -380,8 +388,8 @@ RULES = (
         (has.WAITS, has.NOT_DISJOINT, has.LIMIT, has.UNTIMED),
         "late-choice-and-limit",
         "with SELECT {choice} the matches of one end become known at different times, and when all "
-        "of them are is known of a window of time on the first order column {order!r} alone, so "
-        "that a stream cannot apply LIMIT {limit}",
+        "of them are is known of a window of time on the first order column {order!r} alone, of "
+        "events that do not last, so that a stream cannot apply LIMIT {limit}",
         "use a window of time, or SELECT {choice} DISJOINT, or leave out LIMIT",
     ),
     _refused(
