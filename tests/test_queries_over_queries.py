@@ -273,9 +273,13 @@ def test_ways_that_a_chain_has_not_say_so() -> None:
             ask()
     frame = type("DataFrame", (), {"__module__": "pyspark.sql", "isStreaming": True})
     stream: Any = frame()
-    for call in (query.match_stream, query.explain_plan):
-        with pytest.raises(EventError, match="write the matches of the queries that are read"):
-            call(stream)
+    with pytest.raises(EventError, match="its state grows with the stream"):
+        query.match_stream(stream)
+    text = _PAIRS.replace("A AS x ; B", "A AS x ; B PARTITION BY id WITHIN 6 [ts]")
+    text += "QUERY apart: SELECT p FROM pairs WHERE pairs AS p ; pairs WITHIN 9 [ts]\n"
+    apart = _compiled(text).queries["apart"]
+    with pytest.raises(EventError, match="another PARTITION BY than a query that it reads"):
+        apart.match_stream(stream)
     with pytest.raises(TypeError, match="no parameter set"):
         query.match_table({}, rules=[])
     with pytest.raises(ValueError, match="for another order"):

@@ -29,7 +29,7 @@ from celc.core.declarations import undeclared_text
 from celc.core.formula import MAX_FORMULA_DEPTH, Query
 from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics, raise_all
-from celc.diagnostics.messages.warnings import by_definition, totals_by_listing
+from celc.diagnostics.messages.costs import by_definition, totals_by_listing
 from celc.diagnostics.source import Source, Span, text_of
 from celc.driver.check_functions import refuse_missing, refuse_wrong
 from celc.normal.divide import (

@@ -455,7 +455,7 @@ def _compare_stream(
         tally.routes[f"no stream: {streaming.code}"] += 1
         return
     late = rng.random() < 0.3 and bool(streaming.plan.source.tiebreak) and not case.rules
-    late = late and query.plan.source.parameters is None
+    late = late and query.plan.source.parameters is None and not query.plan.source.reads
     route = "stream with late events" if late else "stream"
     where = f"{engine}, {route}"
     tally.routes[route] += 1

@@ -13,6 +13,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
+from celc_runtime.chain.streams.operators import Wanted, operator_of
 from celc_runtime.program import Rows
 from celc_runtime.routes.rules import Reason, Route
 from celc_runtime.routes.why_not import why_not
@@ -23,6 +24,7 @@ from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from celc_runtime.stream.stored import sections
 from celc_runtime.stream.tasks import BucketTask
 from engines import Row, batches_of, in_parts, table_of
+from module_streams_by_hand import module_streamed
 from parameters import rows_table
 from queries_over_queries import source_table
 from streams_by_hand import Operator, microseconds, shuffled
@@ -142,6 +144,8 @@ def by_stream(
     anew from the state that was saved at any time. With `late` events come later than the watermark
     allows."""
     plan = query.plan
+    if plan.source.reads:
+        return _by_chain(query, events, rng), events
     given: Rows | None = None
     if plan.source.parameters is not None:
         given = in_one_order(rows_of(query.name, plan.source.parameters, rows_table(query, rules)))
@@ -165,6 +169,23 @@ def by_stream(
     for row in found:
         del row["event"]
     return found, [event for event in events if event[TIEBREAK] not in too_late]
+
+
+def _by_chain(query: CompiledQuery, events: Events, rng: random.Random) -> list[Row]:
+    """The rows of a query that reads others, from the operator of the whole chain."""
+    table = source_table(query, events)
+    if query.plan.source.tiebreak and TIEBREAK not in table.column_names:
+        numbers = [event[TIEBREAK] for event in events]
+        table = table.append_column(TIEBREAK, pa.array(numbers, pa.int64()))
+    buckets = rng.choice((1, 3)) if query.plan.source.partition_by else 1
+    ties = {TIEBREAK: "LONG"} if query.plan.source.tiebreak else {}
+    return module_streamed(
+        operator_of(query.program, Wanted()),
+        table,
+        rng,
+        time=ORDER,
+        options=StreamOptions(ties, buckets=buckets),
+    )
 
 
 def _rows(

@@ -197,10 +197,8 @@ def test_functions_that_bring_what_they_read_along(spark: Any, key: str) -> None
 
 
 def test_refusals_say_what_to_do(spark: Any) -> None:
-    query = _module("", "").queries["pairs"]
-    with pytest.raises(
-        EventError, match="write the matches of the queries that are read to a table"
-    ):
+    query = _module("PARTITION BY id", "").queries["pairs"]
+    with pytest.raises(EventError, match="another PARTITION BY than a query that it reads"):
         query.match_stream(spark.readStream.format("rate").load())
 
 

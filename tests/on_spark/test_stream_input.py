@@ -70,8 +70,7 @@ QUERIES = {
         {"allow_unbounded_state": True},
     ),
     "longest, cut by LIMIT": (
-        "the matches of one end become known at different times, so that a stream cannot apply "
-        "LIMIT 1: use SELECT LONGEST DISJOINT, or leave out LIMIT",
+        "when all of them are is known of a window of time on the first order column 'ts' alone",
         "SELECT LONGEST * FROM S WHERE A ; B WITHIN 9 EVENTS LIMIT 1",
         {},
     ),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from celc.diagnostics.errors import CelError, raise_all
-from celc.diagnostics.messages.joins import not_joins
+from celc.diagnostics.messages.costs import not_joins
 from celc.diagnostics.source import Source, visible
 from celc.interfaces.cli.output import check_output, say, written
 from celc.interfaces.cli.problems import CommandProblem
