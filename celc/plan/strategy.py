@@ -666,8 +666,10 @@ def _in_graph(given: ChoiceInput, listing: Checked) -> Checked:
     except NotCarriedError as error:
         return replace(listing, apart=str(error))
     all_of_end = given.query.collapsed or given.query.total is not None
-    # Bounds of sums cut a search early. A graph has a node for each sum.
-    unites = all_of_end and not (listing.selector or listing.sum_bounds)
+    # Bounds of sums cut a search early. A graph has a node for each sum. Of events that last it
+    # knows instants, and each match starts with an event of its own.
+    pads = given.query.lasting and given.query.simultaneous
+    unites = all_of_end and not (listing.selector or listing.sum_bounds or pads)
     return replace(listing, carried=kept, unites=unites)
 
 

@@ -62,6 +62,8 @@ def _left_to_a_walk(given: ChoiceInput, listing: Checked) -> Iterator[Cause]:
         yield Cause("events before a match can rule it out")
     if listing.after:
         yield Cause("events after a match can rule it out")
+    if given.query.lasting and given.query.simultaneous:
+        yield Cause("a graph of matches does not tell where an event that lasts starts")
     if listing.distinct:
         yield Cause(
             "matches that differ only in events without a shown label count once",
