@@ -159,12 +159,11 @@ def matches_together(
     """
     from celc_runtime.many.groups import reading_all, reading_groups
     from celc_runtime.many.tables import answers_of_all, answers_of_sorted
-    from celc_runtime.run.choice.deadlines import compares_late
 
     programs = {name: query.program for name, query in queries.items()}
     reading = reading_all(programs)
     groups = reading_groups(programs.values())
-    late = any(map(compares_late, programs.values()))
+    late = any(program.compares_late for program in programs.values())
     if not late and all(_is_sorted(group.plan, read) for group in groups):
         for group in groups:
             yield from answers_of_sorted(group, _conformed(group.plan.of_inputs, read))

@@ -107,6 +107,24 @@ class Program:
                 return True
 
     @property
+    def compares_late(self) -> bool:
+        """Whether matches with the same end, or start, are decided together, at a time that any
+        partition can show.
+
+        If so, the clock must be known before the first partition ends.
+        """
+        plan = self.plan
+        if not (plan.asks_for_clock and plan.source.partition_by):
+            return False
+        if plan.choice.per_start is not None:
+            return True
+        match self.listing:
+            case ByDefinition(ways=ways, joins_ends=joins_ends):
+                return bool(ways) and joins_ends
+            case _:
+                return False
+
+    @property
     def growth(self) -> str:
         """How the time grows if matches are found by definition, in words; otherwise empty."""
         match self.listing:

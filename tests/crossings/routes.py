@@ -71,7 +71,7 @@ def by_batches(
     elif plan.source.partition_by and not plan.interleaves:
         table = table_of(plan, in_parts(plan, events))
     given, batches = given_rules(query, rules), _batches(table, rng)
-    if plan.source.reads or rng.random() < 0.5:
+    if plan.source.reads or rng.random() < 0.5 or why_not(query.program, Route.RUN):
         found = query.match_arrow(batches, **given)
     else:
         found = read_all(query.run(**given), batches)

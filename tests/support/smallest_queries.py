@@ -149,6 +149,7 @@ TOGETHER = (
     ("`LONGEST`", "`LIMIT`", "`WITHIN` of EVENTS"),
     ("`FIRST`", "absence at the end"),
     ("`FIRST`", "absence at the end", "`WITHIN` of EVENTS"),
+    ("`FIRST`", "absence at the end", "`PARTITION BY`"),
     ("`LIMIT … PER` of some labels", "absence at the end up to `WITHIN`"),
     ("`PER` of a duration", "absence at the end"),
     ("`COLLAPSED`", "absence at the end up to `WITHIN`"),

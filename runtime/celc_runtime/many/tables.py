@@ -10,7 +10,7 @@ from celc_runtime.arrow.tables.event_tables import batches_of, table_of
 from celc_runtime.many.groups import ReadingGroup, of_inputs, reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.program import Program
-from celc_runtime.run.choice.deadlines import compares_late, latest_time
+from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import read_all
 from celc_runtime.run.source.run_options import RunOptions
 
@@ -44,7 +44,7 @@ def answers_of_all(
             for name, program in group.programs.items()
             if program.plan.choice.clock is None
             and program.plan.source.parameters is None
-            and compares_late(program)
+            and program.compares_late
         }
         runs = ManyRuns(group, RunOptions(numbered=numbered), clocks)
         yield from read_all(runs, batches)
@@ -54,5 +54,5 @@ def answers_of_sorted(
     group: ReadingGroup, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The answers of a group to events in its order, in bounded memory. No query of it asks for a
-    time that is known before (`compares_late`)."""
+    time that is known before (`Program.compares_late`)."""
     return read_all(ManyRuns(group), batches_of(group.reading, batches))

@@ -210,6 +210,13 @@ NOT_AWAITED = Feature(
     "a window that is no time on the first order column, LIMIT … PER, or events that last",
     lambda p: _is_untimed(p) or p.plan.choice.rate is not None,
 )
+CLOCK_BEFORE = Feature(
+    "matches that are compared at a time that any partition can show, which is not given",
+    lambda p: p.compares_late
+    and p.plan.choice.clock is None
+    and p.plan.source.parameters is None
+    and not p.plan.source.reads,
+)
 CLOSED = Feature("at_end='closed'", lambda p: p.plan.choice.at_end != "open")
 UNCERTAIN = Feature("uncertain time", lambda p: p.plan.source.uncertain is not None)
 UNCERTAIN_ABSENCE = Feature(

@@ -262,6 +262,15 @@ RULES = (
         "give it with with_options(clock=…), a time or the DataFrame of all events, say that the "
         "input is over with with_options(at_end='closed'), or use match, which finds it",
     ),
+    _refused(
+        Route.RUN,
+        has.CLOCK_BEFORE,
+        "clock-of-a-run",
+        "matches that end with an absence are compared, which the greatest {order!r} of all "
+        "partitions decides, and events that are fed batch by batch show it at the end",
+        "give it with with_options(clock=…), say that the input is over with "
+        "with_options(at_end='closed'), or use match_table or match_arrow, which find it",
+    ),
     _refused(Route.JOINS, has.NO_JOINS, "no-joins", "{joins}", "leave out plan='joins'", NotJoined),
     # Streams.
     _refused(

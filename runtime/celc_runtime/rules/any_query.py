@@ -22,7 +22,7 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
-from celc_runtime.run.choice.deadlines import compares_late, latest_time
+from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import Reads, ReadsRanges, read_all
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
@@ -131,7 +131,7 @@ def _with_clock(
     """The options with the greatest time of all events, if it must be known before they are read;
     a run FOR EACH finds it itself."""
     source, choice = program.plan.source, program.plan.choice
-    if source.parameters is not None or choice.clock is not None or not compares_late(program):
+    if source.parameters is not None or choice.clock is not None or not program.compares_late:
         return options, batches
     batches = list(batches)
     return replace(options, clock=latest_time(program, batches)), batches

@@ -32,7 +32,6 @@ from celc_runtime.engine.arena.nodes import ALWAYS
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema
-from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.program import Program
 from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.past.history import History, measured
@@ -385,24 +384,6 @@ def latest_time(program: Program, batches: Iterable[pa.RecordBatch]) -> int | No
         if len(events):
             found.append(int(whole_numbers(events.column(plan.source.order_by[0])).max()))
     return max(found, default=None)
-
-
-def compares_late(program: Program) -> bool:
-    """Whether matches with the same end, or start, are decided together, at a time that any
-    partition can show.
-
-    If so, the clock must be known before the first partition ends.
-    """
-    plan = program.plan
-    if not (plan.asks_for_clock and plan.source.partition_by):
-        return False
-    if plan.choice.per_start is not None:
-        return True
-    match program.listing:
-        case ByDefinition(ways=ways, joins_ends=joins_ends):
-            return bool(ways) and joins_ends
-        case _:
-            return False
 
 
 def undecided_words(plan: Plan, count: int) -> str:

@@ -8,7 +8,7 @@ match it keeps, and where that ends. A start whose matches begin inside a match 
 not count: nothing of it is kept anyway.
 
 A match is listed when no later event can undo it, or when its partition is over and the clock is
-known (`compares_late`). So what is undecided then stays so.
+known (`Program.compares_late`). So what is undecided then stays so.
 """
 
 from collections.abc import Iterator
