@@ -173,10 +173,7 @@ def by_stream(
 
 def _by_chain(query: CompiledQuery, events: Events, rng: random.Random) -> list[Row]:
     """The rows of a query that reads others, from the operator of the whole chain."""
-    table = source_table(query, events)
-    if query.plan.source.tiebreak and TIEBREAK not in table.column_names:
-        numbers = [event[TIEBREAK] for event in events]
-        table = table.append_column(TIEBREAK, pa.array(numbers, pa.int64()))
+    table = table_for(query, events)
     buckets = rng.choice((1, 3)) if query.plan.source.partition_by else 1
     ties = {TIEBREAK: "LONG"} if query.plan.source.tiebreak else {}
     return module_streamed(

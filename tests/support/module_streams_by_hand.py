@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.arrow.tables.derived import with_derived
+from celc_runtime.chain.all_on_spark import read_plan
 from celc_runtime.chain.streams.operators import Operator
 from celc_runtime.chain.streams.tasks import ModuleTask, finished, packed, unpacked
 from celc_runtime.stream.formats import StreamOptions
@@ -128,6 +130,9 @@ def module_streamed(
 ) -> list[dict[str, Any]]:
     """The rows that come out of a table in micro-batches of up to `largest` rows, in an order that
     the watermark's delay allows, which is drawn too."""
+    # As Spark makes them, before Python.
+    plain = {n: one for n, one in operator.programs.items() if not one.plan.source.reads}
+    table = with_derived(read_plan(plain, operator.programs), table)
     with perhaps_in_sections(rng):
         run = ModuleOperator(operator, options or StreamOptions({}), rng)
         times = [microseconds(one) for one in table.column(time).to_pylist()]
