@@ -118,11 +118,27 @@ def in_form(query: CompiledQuery, rows: Sequence[Row], events: Events) -> list[R
             for one, row in zip(found, rows, strict=True):
                 one["parameters"] = {plan.source.parameters.name: row[plan.source.parameters.name]}
         return found
+    if plan.source.uncertain is not None and plan.source.parameters is not None:
+        return _possible_for_each(query, plan.source.parameters.name, rows, events)
     if plan.source.uncertain is not None:
         return possible_answer(query, rows, events)
     if plan.source.parameters is not None:
         return answer_for_each(query, rows, events)
     return answer_of(query, rows, events)
+
+
+def _possible_for_each(
+    query: CompiledQuery, name: str, rows: Sequence[Row], events: Events
+) -> list[Row]:
+    """The rows of a query over uncertain time; those of each rule are in order."""
+    of_rules: dict[str, list[Row]] = {}
+    for row in rows:
+        of_rules.setdefault(repr(row[name]), []).append(row)
+    return [
+        one | {"parameters": {name: some[0][name]}}
+        for some in of_rules.values()
+        for one in possible_answer(query, some, events)
+    ]
 
 
 def _united(query: CompiledQuery, rows: Sequence[Row]) -> list[Row]:
