@@ -16,7 +16,14 @@ from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.row_pattern import LETTERS
 
 from celc.codegen.expressions import decimals
-from celc.codegen.expressions.operations import Operation, as_float, comparison, needs, operation
+from celc.codegen.expressions.operations import (
+    Operation,
+    as_float,
+    comparison,
+    needs,
+    operation,
+    real,
+)
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
 from celc.core import formula as core
@@ -273,7 +280,10 @@ class Lines:
             assert isinstance(node.value, int)
             return Value(decimals.constant(node.value, node.type, self.shared.imports), None)
         if node.type is DataType.FLOAT:
-            return Value(as_float(repr(node.value), self.shared.imports), None)
+            assert isinstance(node.value, float)
+            return Value(as_float(real(node.value, self.shared.imports), self.shared.imports), None)
+        if isinstance(node.value, float):
+            return Value(real(node.value, self.shared.imports), None)
         return Value(repr(node.value), None)
 
     def _operation(self, node: Operation) -> Value:

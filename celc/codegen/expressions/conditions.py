@@ -14,7 +14,7 @@ from celc_runtime.values.types import is_wide
 
 from celc.codegen.expressions import decimals
 from celc.codegen.expressions.decimals import in_column
-from celc.codegen.expressions.operations import as_float, comparison, needs, operation
+from celc.codegen.expressions.operations import as_float, comparison, needs, operation, real
 from celc.codegen.text.imports import Imports
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
@@ -197,9 +197,11 @@ class ConditionCode:
         if isinstance(value, bool):
             return str(int(value))
         if isinstance(value, float) and type is core.DataType.FLOAT:
-            return as_float(self._number(repr(value)), self.imports)
+            return as_float(self._number(real(value, self.imports)), self.imports)
         if isinstance(value, int):
             return self._number(decimals.constant(value, type, self.imports))
+        if isinstance(value, float):
+            return self._number(real(value, self.imports))
         return self._number(repr(value))
 
     def _number(self, text: str) -> str:

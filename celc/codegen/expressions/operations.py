@@ -5,6 +5,7 @@ that a file declares, MATCH_RECOGNIZE in conditions on rows and in measures. The
 operands are: a reader gives the text of each.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, assert_never
 
@@ -168,17 +169,25 @@ def as_float(value: str, imports: Imports) -> str:
     return f"np.float32({value})"
 
 
+def real(value: float, imports: Imports) -> str:
+    """A constant of a DOUBLE. What was folded can be NaN or infinite: Python has no word for it."""
+    if math.isfinite(value):
+        return repr(value)
+    imports.use("np")
+    return "np.nan" if math.isnan(value) else "np.inf" if value > 0 else "(-np.inf)"
+
+
 def comparison(node: core.Comparison, left: str, right: str, imports: Imports) -> str:
     """The truth of a comparison of two values that are not NULL."""
     operator = "==" if node.operator == "=" else node.operator
     if node.left.type in _WHOLE or isinstance(node.left.type, core.DecimalType):
         return f"({left} {operator} {right})"
-    # Spark: NaN = NaN, and NaN is larger than any number. A constant is never NaN. So where the
-    # answer of IEEE for NaN is wrong, the opposite question has the right one.
-    if isinstance(node.right, core.Constant):
+    # Spark: NaN = NaN, and NaN is larger than any number. So where the answer of IEEE for NaN is
+    # wrong and one side is a number, the opposite question has the right one.
+    if _is_number(node.right):
         opposite = {">": "<=", ">=": "<"}.get(operator)
         return _unless(left, opposite, operator, right)
-    if isinstance(node.left, core.Constant):
+    if _is_number(node.left):
         opposite = {"<": ">=", "<=": ">"}.get(operator)
         return _unless(left, opposite, operator, right)
     match node.operator:
@@ -196,6 +205,11 @@ def comparison(node: core.Comparison, left: str, right: str, imports: Imports) -
             return f"(not {imports.call('less_real', left, right)})"
         case _:
             assert_never(node.operator)
+
+
+def _is_number(side: core.Expression) -> bool:
+    """Whether a side is a constant, and not NaN."""
+    return isinstance(side, core.Constant) and side.value == side.value
 
 
 def _unless(left: str, opposite: str | None, operator: str, right: str) -> str:
