@@ -15,7 +15,7 @@ from celc.statements.words import Word, words_of
 DIALECT = "duckdb"
 """Whose words are read where no host is named: it is also the one of the command line."""
 
-BEFORE = "SELECT * FROM t "
+BEFORE = "SELECT * FROM {0} "
 """What makes a whole text of a clause. What its source is a host says, or a declaration."""
 
 
@@ -54,7 +54,7 @@ def problems_of(source: Source) -> tuple[Diagnostic, ...]:
         made = MadeText(words[clause.word].span.start)
         if is_declared:
             made.copy(source.text[: all_words[count - 1].span.end], 0)
-        made.write(f" {BEFORE}", made.origin)
+        made.write(f" {BEFORE.format('t')}", made.origin)
         end = words[clause.last].span.end
         made.copy(source.text[made.origin : end], made.origin)
         found.extend(made.back(one) for one in _of_clause(made.text, source.name, is_declared))

@@ -21,14 +21,12 @@ from celc.diagnostics.source import Source, Span
 from celc.driver.matcher import Matcher
 from celc.row_pattern.compiler import compile_rows
 from celc.row_pattern.parser import parse
+from celc.statements.checked import BEFORE
 from celc.statements.clauses import Clause, clauses_of, pattern_of
 from celc.statements.host_columns import HostCall, host_calls
 from celc.statements.hosts import Host, HostError, Parameters
 from celc.statements.places import MadeText
 from celc.statements.words import Word, words_of
-
-_BEFORE = "SELECT * FROM {0} "
-"""What makes a whole text of a clause. What its source is the host has said."""
 
 
 def run(host: Host, text: str, parameters: Parameters) -> Any:
@@ -300,7 +298,7 @@ class _Statement:
         host computes."""
         made = MadeText(self._words[clause.word].span.start)
         called = self._called(clause) or f"{self._prefix}_source"
-        made.write(_BEFORE.format(_quoted(called)), made.origin)
+        made.write(BEFORE.format(_quoted(called)), made.origin)
         end, at = made.origin, clause.word
         names: list[tuple[int, str]] = []  # of keys, where they end
         while at <= clause.last:
