@@ -18,10 +18,10 @@ from engines import batches_of
 from streams_by_hand import (
     AFTER_ALL,
     STATES,
+    micro_batches,
     microseconds,
     noted_timers,
     perhaps_in_sections,
-    shuffled,
 )
 
 
@@ -136,19 +136,9 @@ def module_streamed(
     with perhaps_in_sections(rng):
         run = ModuleOperator(operator, options or StreamOptions({}), rng)
         times = [microseconds(one) for one in table.column(time).to_pylist()]
-        delay = rng.choice((1, 2, 5, 1000))
-        order = shuffled(times, delay, rng)
         rows: list[dict[str, Any]] = []
-        place = latest = 0
-        while place < len(order):
-            count = 0 if rng.random() < 0.1 else rng.randint(1, largest)
-            chosen = order[place : place + count]
-            watermark = max(0, latest - delay)
+        for chosen, watermark in micro_batches(times, rng.choice((1, 2, 5, 1000)), rng, largest):
             rows += run.advance(table.take(chosen) if chosen else None, watermark)
-            latest = max([latest, *(times[number] // 1000 for number in chosen)])
-            place += count
-        if rng.random() < 0.5:
-            rows += run.advance(None, max(0, latest - delay))
         rows += run.finish()
         assert not run.counts["late"], "no event was late"
         return rows

@@ -242,24 +242,32 @@ def _streamed(
     # An event of the very time of the watermark would be late.
     delays = (0, 1, 2, 5, 1000) if len(set(times)) == len(times) else (1, 2, 5, 1000)
     delay = rng.choice(delays)
-    order = shuffled(times, delay, rng)
     # As Spark makes them, before Python.
     table = with_derived(query.plan, table_of(query.plan, events))
     rows: list[dict[str, Any]] = []
+    for chosen, watermark in micro_batches(times, delay, rng, largest):
+        rows += operator.advance(table.take(chosen) if chosen else None, watermark)
+    rows += operator.finish()
+    assert not operator.counts["late"], "no event was late"
+    return rows
+
+
+def micro_batches(
+    times: Sequence[int], delay: int, rng: random.Random, largest: int
+) -> Iterator[tuple[list[int], int]]:
+    """The events of each micro-batch, by number, and its watermark in milliseconds. No event is
+    late; some micro-batches are empty, the last one perhaps. times: in microseconds."""
+    order = shuffled(times, delay, rng)
     place = latest = 0
     while place < len(order):
         count = 0 if rng.random() < 0.1 else rng.randint(1, largest)
         chosen = order[place : place + count]
         # As in Spark, a micro-batch sees the watermark of what came before it.
-        watermark = max(0, latest - delay)
-        rows += operator.advance(table.take(chosen) if chosen else None, watermark)
+        yield chosen, max(0, latest - delay)
         latest = max([latest, *(times[number] // 1000 for number in chosen)])
         place += count
     if rng.random() < 0.5:
-        rows += operator.advance(None, max(0, latest - delay))
-    rows += operator.finish()
-    assert not operator.counts["late"], "no event was late"
-    return rows
+        yield [], max(0, latest - delay)
 
 
 class Heard(NamedTuple):
