@@ -17,6 +17,7 @@ from celc_runtime.plan.strategy import Checked
 from celc_runtime.rules.any_query import matches_of_table
 from celc_runtime.run.walk.by_definition import DefinitionWalk
 from engines import interpreted
+from parameters import rows_table
 from places import CASES
 from queries_over_queries import chain_answer, source_table, together_table
 from reference import difference, evaluate
@@ -32,12 +33,14 @@ def test_cases(case: Case) -> None:
     with interpreted():
         matcher = celc.compile(case.query, order_by=case.order_by, at_end=case.at_end)
     query = matcher.queries[case.query_name or next(iter(matcher.queries))]
-    told = difference(chain_answer(query, case.events), case.expected)
+    told = difference(chain_answer(query, case.events, case.parameters.get("rule")), case.expected)
     assert not told
-    together = matcher.match_all_table(together_table(matcher, case.events))
+    given = {name: rows_table(query, rows) for name, rows in case.parameters.items()}
+    together = matcher.match_all_table(together_table(matcher, case.events), **given)
     assert list(together) == list(matcher.queries)
     for name, one in matcher.queries.items():
-        alone = one.match_table(source_table(one, case.events))
+        own = given if one.plan.source.parameters is not None else {}
+        alone = one.match_table(source_table(one, case.events), **own)
         assert together[name].equals(alone), name
 
 

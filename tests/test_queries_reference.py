@@ -20,6 +20,7 @@ def test_cases() -> None:
             query=case.query_name,
             at_end=case.at_end,
             times=True,
+            parameters=case.parameters,
         )
         told = difference(found, case.expected)
         problems += [f"{case.name}: {told}"] if told else []
@@ -27,7 +28,7 @@ def test_cases() -> None:
 
 
 def test_all_cases_are_there() -> None:
-    assert len(load_cases(folder=FOLDER)) == 120
+    assert len(load_cases(folder=FOLDER)) == 136
     assert len(load_refused(folder=FOLDER)) == 10
 
 

@@ -211,8 +211,6 @@ def check_lasting(
 ) -> None:
     """Report all parts of a query that have no meaning where events last; `read` as above."""
     late = [name for name, rows in read if rows.off_clock]
-    if read and node.for_each is not None:
-        found.add(messages.for_each(node.for_each.span))
     for part in formulas_in(formula):
         if late and isinstance(part, core.AbsenceAfter):
             found.add(messages.absence_at_end(late[0].text, part.span))

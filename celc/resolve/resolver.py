@@ -244,7 +244,9 @@ def _query(
     if begin is not None:
         query = with_starts(replace(query, reads=reads), begin)
     elif reads:
-        return over_queries(query, reads) if len(query.order_by) == 1 else None
+        if len(query.order_by) != 1:
+            return None  # which has been reported
+        query = over_queries(query, reads)
     if schema.for_each is None:
         return query
     return on_rows(query, schema.for_each, selection.parameters)

@@ -32,7 +32,8 @@ def said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         (tmp_path / "q.cel").write_text(query)
         (tmp_path / "e.csv").write_text(_EVENTS)
         (tmp_path / name).write_text(rules)
-        options = options or ("--parameters", f"rule={tmp_path / name}", "--format", "json")
+        options = options or ("--parameters", "rule=FILE", "--format", "json")
+        options = tuple(one.replace("FILE", str(tmp_path / name)) for one in options)
         with interpreted():
             code = main(["run", str(tmp_path / "q.cel"), str(tmp_path / "e.csv"), *options])
         return code, capsys.readouterr()
@@ -64,6 +65,30 @@ def test_totals_say_their_rows(said: Any) -> None:
     first = json.loads(printed.out.splitlines()[0])
     assert first["parameters"] == {"rule": {"id": 1, "symbol": "A", "factor": 2.0}}
     assert first["row"] == {"end_pos": 2, "end_time": 3, "n": 1}
+
+
+def test_rows_of_a_query_meet_the_rows_of_a_table(said: Any) -> None:
+    """And the query that is read is answered beside its reader."""
+    head = _QUERY.split("SELECT")[0]
+    below = "QUERY dear: SELECT a.price AS price, a.symbol AS symbol FROM Quotes\nWHERE Q AS a\n"
+    reader = "QUERY two: SELECT d, e FROM dear FOR EACH rule\nWHERE (dear AS d ; dear AS e)\n"
+    conditions = "FILTER d.symbol = rule.symbol AND e.price > rule.factor * d.price\n"
+    code, printed = said(
+        _RULES,
+        *("--parameters", "rule=FILE", "--format", "json", "--order-by", "ts"),
+        query=f"{head}{below}{reader}{conditions}",
+    )
+    assert code == 0
+    rows = [json.loads(line) for line in printed.out.splitlines()]
+    found = [
+        (row["parameters"]["rule"]["id"], row["labels"]) for row in rows if "parameters" in row
+    ]
+    assert found == [
+        (1, {"d": [0], "e": [2]}),
+        (2, {"d": [1], "e": [2]}),
+        (2, {"d": [1], "e": [3]}),
+    ]
+    assert len(rows) == len(found) + 4
 
 
 def test_two_queries_read_a_table_that_comes_through_a_pipe(said: Any, tmp_path: Path) -> None:

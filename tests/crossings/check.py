@@ -496,7 +496,8 @@ def _compare_together(case: _Case, matchers: dict[str, Matcher], tally: Tally) -
                     table = table.append_column(name, other.column(name))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            given = given_rules(next(iter(matcher.queries.values())), case.rules)
+            queries = matcher.queries.values()
+            given = {k: v for one in queries for k, v in given_rules(one, case.rules).items()}
             together = matcher.match_all_table(table, **given)
             for name, query in matcher.queries.items():
                 tally.routes["match_all"] += 1

@@ -166,8 +166,6 @@ def _is_read(draft: Draft) -> None:
 
 def _for_each(draft: Draft) -> None:
     rng = draft.rng
-    if draft.below:
-        raise UnfitError
     draft.for_each = True
     x = draft.label()
     condition = rng.choice(

@@ -11,6 +11,7 @@ from cases_io import Case, load_cases
 from celc_runtime import EventError
 from conftest import ON_SPARK
 from engines import as_on_spark
+from parameters import rows_table
 from places import CASES
 from pyspark.sql import functions
 from queries_over_queries import rows_of_answer, source_table
@@ -196,6 +197,42 @@ def test_functions_that_bring_what_they_read_along(spark: Any, key: str) -> None
             spark.sql(f"SELECT * FROM pairs_of_rises({called})").toArrow()
 
 
+_EACH = """
+QUERY rises: SELECT x.v AS low, y.v AS high FROM S
+WHERE (A AS x ; A AS y) FILTER x.v < y.v KEY WITHIN 5 SECONDS [ts]
+QUERY ruled: SELECT p, b, rule[nr] FROM rises, S FOR EACH rule
+WHERE (rises AS p ; B AS b) FILTER p.low > rule.low AND b.v > rule.high KEY2 WITHIN 20 SECONDS [ts]
+"""
+
+
+@pytest.mark.parametrize("key", ["PARTITION BY id", ""])
+@pytest.mark.filterwarnings("ignore")
+def test_readers_for_each_row_of_a_table(spark: Any, key: str) -> None:
+    text = _EACH.replace("KEY2", key).replace("KEY", "PARTITION BY id")
+    declared = "PARAMETERS rule { nr: INT, low: DOUBLE, high: DOUBLE }\n" + _DECLARED
+    module, events = celc.compile(declared + text, order_by="ts"), _events(200)
+    rules = {"nr": [1, 2, 3], "low": [2.0, 5.0, 9.0], "high": [4.0, 7.0, 1.0]}
+    query = module.queries["ruled"]
+    bound = as_on_spark(query).with_parameters(rule=rules)
+    wanted = _sorted(bound.match_table(events))
+    assert len(wanted) > 3
+    frame = spark.createDataFrame(events).repartition(3)
+    assert _sorted(query.match(frame, rule=rules).toArrow()) == wanted
+    everything = module.match_all(frame, rule=rules).toArrow()
+    assert _sorted(module.rows(everything, "ruled")) == wanted
+    if key:
+        frames = frame.groupBy("id").applyInPandas(bound.match_pandas, bound.output_ddl)
+        assert frames.count() == len(wanted)
+    with pytest.raises(EventError, match="FOR EACH rule over the rows of rises"):
+        query.match_stream(spark.readStream.format("rate").load(), rule=rules)
+    if hasattr(functions, "arrow_udtf"):
+        frame.createOrReplaceTempView("each_stream")
+        query.register(spark, "ruled_rises", rule=rules)
+        spread = "PARTITION BY (id)" if key else "WITH SINGLE PARTITION"
+        found = spark.sql(f"SELECT * FROM ruled_rises(TABLE(each_stream) {spread} ORDER BY (ts))")
+        assert _sorted(found.toArrow()) == wanted
+
+
 def test_refusals_say_what_to_do(spark: Any) -> None:
     query = _module("PARTITION BY id", "").queries["pairs"]
     with pytest.raises(EventError, match="another PARTITION BY than a query that it reads"):
@@ -210,5 +247,7 @@ def test_cases(spark: Any, case: Case) -> None:
     query = module.queries[case.query_name or next(iter(module.queries))]
     events = source_table(query, case.events)
     events = events.append_column("row", pa.array(range(len(events)), pa.int64()))
-    found = query.with_options(tiebreak="row", positions=True).match(spark.createDataFrame(events))
+    given = {name: rows_table(query, rows) for name, rows in case.parameters.items()}
+    query = query.with_options(tiebreak="row", positions=True)
+    found = query.match(spark.createDataFrame(events), **given)
     assert not difference(rows_of_answer(query, found.toArrow().to_pylist()), case.expected)

@@ -12,7 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from celc_runtime import CompiledQuery
 from engines import interpreted
+from parameters import rows_table
 from queries_over_queries import batches_for, chain_answer, source_table
 from reference import (
     WorkLimitError,
@@ -21,7 +23,7 @@ from reference import (
     evaluate_totals,
     totals_difference,
 )
-from strategies_queries import random_chain
+from strategies_queries import Chain, random_chain
 from test_random import TOO_LARGE
 
 import celc
@@ -51,37 +53,51 @@ def check(seed: int) -> str:
         return "refused"
     found = "no rows"
     options: dict[str, Any] = {"order_by": "ts", "at_end": chain.at_end, "clock": chain.clock}
-    for name in chain.readers:
+    for name in (*chain.readers, *chain.each):
         query = matcher.queries[name].with_options(clock=chain.clock)
+        rules = {"parameters": {"rule": chain.rules}} if name in chain.each else {}
         try:
             wanted = evaluate(
-                chain.text, chain.events, query=name, times=True, work_limit=200_000, **options
+                chain.text,
+                chain.events,
+                query=name,
+                times=True,
+                work_limit=200_000,
+                **options,
+                **rules,
             )
         except WorkLimitError:
             return "too much work"
         if len(wanted) > _MOST_ROWS:
             return "too many rows"
-        answer = chain_answer(query, chain.events)
+        answer = chain_answer(query, chain.events, chain.rules)
         try:
             check_answer(chain.text, wanted, answer, query=name)
         except AssertionError as problem:
             raise AssertionError(
-                f"{chain.text}\n{name} {options} {chain.events}\n{problem}"
+                f"{chain.text}\n{name} {options} {chain.events} {rules}\n{problem}"
             ) from None
         found = "rows" if wanted else found
-    for name in chain.totals:
-        query = matcher.queries[name].with_options(clock=chain.clock)
-        table = source_table(query, chain.events)
-        rows = evaluate_totals(chain.text, chain.events, query=name, **options)
-        batches = batches_for(query, table)
-        answers = {
-            "a table": query.match_table(table),
-            "batches": pa.Table.from_batches(query.match_arrow(batches), query.output_schema),
-        }
-        for way, totals in answers.items():
-            told = totals_difference(totals.to_pylist(), rows)
-            assert not told, f"{way}: {chain.text}\n{name} {options} {chain.events}\n{told}"
+    for name in (*chain.totals, *chain.each_totals):
+        _check_totals(chain, name, matcher.queries[name].with_options(clock=chain.clock), options)
     return found
+
+
+def _check_totals(chain: Chain, name: str, query: CompiledQuery, options: dict[str, Any]) -> None:
+    rules = {}
+    if name in chain.each_totals:
+        rules = {"parameters": {"rule": chain.rules}}
+        query = query.with_parameters(rule=rows_table(query, chain.rules))
+    table = source_table(query, chain.events)
+    rows = evaluate_totals(chain.text, chain.events, query=name, **options, **rules)
+    batches = batches_for(query, table)
+    answers = {
+        "a table": query.match_table(table),
+        "batches": pa.Table.from_batches(query.match_arrow(batches), query.output_schema),
+    }
+    for way, totals in answers.items():
+        told = totals_difference(totals.to_pylist(), rows)
+        assert not told, f"{way}: {chain.text}\n{name} {options} {chain.events} {rules}\n{told}"
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -13,6 +13,7 @@ from celc_runtime.chain.run import why_gathered
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.run.feeding import read_all
 from engines import Event, Row, column
+from parameters import rows_table
 from reference import difference
 
 from celc import Matcher
@@ -64,6 +65,9 @@ def rows_of_answer(query: CompiledQuery, answer: Sequence[Mapping[str, Any]]) ->
                 one.name: [event["pos"] for event in row[one.name]] for one in plan.answer.labels
             },
         }
+        if plan.source.parameters is not None:
+            name = plan.source.parameters.name
+            found["parameters"] = {name: row[name]}
         if "decided_time" in row:
             found["decided_time"] = row["decided_time"]
         if plan.answer.collapsed:
@@ -74,8 +78,15 @@ def rows_of_answer(query: CompiledQuery, answer: Sequence[Mapping[str, Any]]) ->
     return rows
 
 
-def chain_answer(query: CompiledQuery, events: Sequence[Event]) -> list[Row]:
-    """What the query answers on this machine, to a table and to batches of a few rows."""
+def chain_answer(
+    query: CompiledQuery, events: Sequence[Event], rules: Sequence[Mapping[str, Any]] | None = None
+) -> list[Row]:
+    """What the query answers on this machine, to a table and to batches of a few rows; rules: those
+    of a query FOR EACH."""
+    if query.plan.source.parameters is not None:
+        assert rules is not None
+        name = query.plan.source.parameters.name
+        query = query.with_parameters(**{name: rows_table(query, rules)})
     table = source_table(query, events)
     found = query.match_table(table)
     assert found.schema.equals(query.output_schema)

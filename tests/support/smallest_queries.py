@@ -156,6 +156,7 @@ TOGETHER = (
     ("`TOTAL`", "absence at the end up to `WITHIN`"),
     ("`PARTITION BY`", "absence at the end"),
     ("`PARTITION BY`", "reads another query"),
+    ("`FOR EACH`", "reads another query"),
     ("absence between", "uncertain time"),
     ("`TOTAL`", "uncertain time"),
     ("`FOR EACH`", "uncertain time"),

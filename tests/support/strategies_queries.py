@@ -9,7 +9,7 @@ _ATTRIBUTES = "id: INT, value: DOUBLE, name: STRING, ts: LONG"
 DECLARATION = (
     "CREATE STREAM S {\n"
     + ",\n".join(f"  EVENT {name} {{ {_ATTRIBUTES} }}" for name in "ABCD")
-    + "\n}\n"
+    + "\n}\nPARAMETERS rule { id: INT, least: LONG }\n"
 )
 
 _FIRST = (
@@ -40,8 +40,9 @@ _RATES = (" LIMIT 1 PER 2", " LIMIT 2 PER 3", " LIMIT 2 PER PARTITION")
 
 class Chain(NamedTuple):
     """A file, the names of its queries that read others, and its events. Of `readers` one is with
-    COLLAPSED and two choose among their matches, and `totals` are with TOTAL. `at_end` and `clock`
-    are options of the call: absences at the ends of what is read are decided by them."""
+    COLLAPSED and two choose among their matches, and `totals` are with TOTAL. Those of `each` are
+    FOR EACH of the rows `rules`, `each_totals` are so with TOTAL. `at_end` and `clock` are options
+    of the call: absences at the ends of what is read are decided by them."""
 
     text: str
     readers: tuple[str, ...]
@@ -49,13 +50,18 @@ class Chain(NamedTuple):
     events: list[dict[str, Any]]
     at_end: str
     clock: int | None
+    each: tuple[str, ...]
+    each_totals: tuple[str, ...]
+    rules: list[dict[str, Any]]
 
 
 class _Formulas:
-    """Random formulas over the types of one query; labels that are bound once go to `single`."""
+    """Random formulas over the types of one query; labels that are bound once go to `single`.
+    each: conditions read the rows of FOR EACH."""
 
-    def __init__(self, rng: random.Random, types: list[str]) -> None:
+    def __init__(self, rng: random.Random, types: list[str], *, each: bool = False) -> None:
         self._rng = rng
+        self._each = each
         self._types = types
         self._next = 0
         self.single: list[str] = []
@@ -122,7 +128,7 @@ class _Formulas:
                 inside = f"{one} ; {self.formula(depth - 1, single=single)}"
                 return f"WITHIN[{rng.randint(1, 8)} [ts]]({inside})"
             case "FILTER":
-                return f"({one} FILTER {self._condition(one)})"
+                return f"({one} FILTER {self.condition(one)})"
             case _:
                 return f"({one} ; {self.formula(depth - 1, single=single)})"
 
@@ -135,25 +141,33 @@ class _Formulas:
             return f"{found} FILTER {label}.id = {self._rng.choice(bound)}.id"
         return found
 
-    def _condition(self, formula: str) -> str:
+    def condition(self, formula: str) -> str:
         """A condition on labels that a formula binds."""
         rng = self._rng
         labels = [f"l{n}" for n in range(self._next) if f"AS l{n}" in formula]
         if not labels:
-            return "1 = 1"
+            return "rule.id = 1" if self._each else "1 = 1"
         one, other = rng.choice(labels), rng.choice(labels)
+        if self._each and rng.random() < 0.7:
+            forms = [f"{one}.id = rule.id", f"{one}.ts > rule.least", f"COUNT({one}) <= rule.id"]
+            forms += [f"{one}.ts - {other}.ts < rule.least", f"{one}.id < rule.id"]
+            return rng.choice((*forms, "rule.id >= 1"))
         if one == other:
             return rng.choice((f"{one}.id = 1", f"{one}.ts > 3"))
         return rng.choice((f"{one}.id = {other}.id", f"{one}.ts < {other}.ts"))
 
 
-def _reader(rng: random.Random, read: list[str], *, keyed: bool) -> tuple[str, str]:
+def _reader(
+    rng: random.Random, read: list[str], *, keyed: bool, each: bool = False
+) -> tuple[str, str]:
     """The items of a query that reads others, and perhaps the stream, and what follows them.
-    keyed: with the keys that all queries of the chain have."""
+    keyed: with the keys that all queries of the chain have. each: FOR EACH row of a set."""
     wide = rng.random() < 0.7
     types = [*read, *read, *(rng.sample("ABCD", 2) if wide else ())]
-    made = _Formulas(rng, types)
+    made = _Formulas(rng, types, each=each)
     formula = made.formula(rng.randint(1, 2))
+    if each and "rule" not in formula:
+        formula = f"({formula} FILTER {made.condition(formula)})"
     shown = [label for label in made.single if f"AS {label}" in formula][:2]
     if rng.random() < 0.2:
         formula = f"!({made.absent(formula)}) FOR {rng.randint(0, 5)} [ts] ; {formula}"
@@ -169,7 +183,8 @@ def _reader(rng: random.Random, read: list[str], *, keyed: bool) -> tuple[str, s
     streams = [*read, *(["S"] if wide else [])]
     rng.shuffle(streams)
     window = f" WITHIN {rng.randint(0, 9)} [ts]" if rng.random() < 0.5 else ""
-    return items, f"FROM {', '.join(streams)} WHERE {formula}{keys}{window}"
+    tables = f"{', '.join(streams)}{' FOR EACH rule' if each else ''}"
+    return items, f"FROM {tables} WHERE {formula}{keys}{window}"
 
 
 def random_chain(rng: random.Random) -> Chain:
@@ -221,7 +236,39 @@ def random_chain(rng: random.Random) -> Chain:
     clock = rng.choice((None, None, events[-1]["ts"] + rng.randint(0, 5)))
     at_end = rng.choice(("open", "closed"))
     names = (*readers, "united", "chosen", "few")
-    return Chain(text, names, ("counted", "rows"), events, at_end, clock)
+    text += _for_each(rng, readable, keyed=keyed)
+    rules = [
+        {"id": rng.choice((1, 1, 2, 3, None)), "least": rng.choice((0, 1, 3, 6, None))}
+        for _ in range(rng.randint(0, 4))
+    ]
+    return Chain(
+        text,
+        names,
+        ("counted", "rows"),
+        events,
+        at_end,
+        clock,
+        ("each", "each_chosen", "each_united"),
+        ("each_counted",),
+        rules,
+    )
+
+
+def _for_each(rng: random.Random, readable: list[str], *, keyed: bool) -> str:
+    """Queries FOR EACH that read others."""
+    read = rng.sample(readable, rng.randint(1, min(2, len(readable))))
+    items, rest = _reader(rng, read, keyed=keyed, each=True)
+    shown = rng.choice(("", "", "rule[id], ")) if items != "*" else ""
+    order, rate = rng.choice(_ORDERS), rng.choice(("", "", *_RATES))
+    if order.startswith("LONGEST") and " WITHIN " not in rest:
+        rate = ""
+    per = rng.choice(_PER)
+    return (
+        f"QUERY each:\nSELECT {shown}{items} {rest}\n"
+        f"QUERY each_chosen:\nSELECT {order} {shown}{items} {rest}{rate}\n"
+        f"QUERY each_united:\nSELECT COLLAPSED * {rest}\n"
+        f"QUERY each_counted:\nSELECT TOTAL COUNT(*) AS n {rest}{per}\n"
+    )
 
 
 def _events(rng: random.Random) -> list[dict[str, Any]]:

@@ -169,9 +169,3 @@ def absence_at_end(name: str, span: Span) -> Diagnostic:
     )
     hint = "measure that absence on the order column: FOR 5 MINUTES, or FOR 5 [ts]"
     return error("absence-of-rows", span, message, hint)
-
-
-def for_each(span: Span) -> Diagnostic:
-    """`FROM rises FOR EACH rule`."""
-    message = "FOR EACH is not supported where a query reads the rows of another"
-    return error("rows-for-each", span, message, "leave it out, or write the pattern as one query")

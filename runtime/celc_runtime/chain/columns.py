@@ -61,6 +61,7 @@ def declared_part(program: Program) -> Program:
             reads=(),
             begin=None,
             relevant=None,
+            parameters=None,
         ),
         matching=replace(plan.matching, window=None, local_windows=()),
         answer=replace(plan.answer, labels=(), expressions=()),

@@ -24,6 +24,7 @@ from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.chain.columns import as_run, declared_types, levels_of, source_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.program import Program
+from celc_runtime.rules.any_query import ordered_run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 
@@ -55,7 +56,7 @@ class _Level:
     def __init__(self, program: Program, options: RunOptions) -> None:
         self.program = program
         self.reads = bool(program.plan.source.reads)
-        self.run = run_of(as_run(program)) if self.reads else run_of(program, options)
+        self.run = ordered_run(as_run(program)) if self.reads else run_of(program, options)
         self.declared: list[pa.Table] = []
         self.answers: dict[str, list[pa.RecordBatch]] = {level.name: [] for level in program.levels}
 

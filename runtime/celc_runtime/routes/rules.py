@@ -121,6 +121,15 @@ RULES = (
     ),
     _refused(
         _STREAMS,
+        (has.READS, has.FOR_EACH),
+        "reader-for-each-on-a-stream",
+        "it is FOR EACH {set} over the rows of {reads}; a stream pairs events with rows of {set} "
+        "before it spreads them, and the rows of {reads} are made after that",
+        "write the rows of {read} to a table (match_stream, a stream of its own), and read this "
+        "table as a stream in a file of its own: {declared}",
+    ),
+    _refused(
+        _STREAMS,
         has.READS_APART,
         "reader-on-a-stream",
         "it reads the rows of {reads}, and one operator of a stream cannot run them together, "

@@ -43,6 +43,7 @@ class Wanted:
         if query.parameters is not None:
             # No file of events has the columns of the parameter table.
             added = query.parameters.columns_added
+        if plan.source.parameters is not None:
             plan = over_events(plan)
         owners: dict[str, frozenset[str]] = {}
         read_by = levels_of(compiled.program)
