@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -148,3 +149,52 @@ def test_a_chain_and_its_late_events(spark: Any, module: Any, tmp_path: Path) ->
             other.match_stream(
                 files(spark, tmp_path / "in"), checkpoint=str(tmp_path / "checkpoint")
             )
+
+
+@pytest.mark.filterwarnings("ignore:the checkpoint was begun")
+@long_over_connect
+def test_a_module_that_changes(spark: Any, tmp_path: Path) -> None:
+    """One query goes on, one is taken out and one begins, in operators of two keys."""
+    head, hot, alone, anywhere = (
+        re.split(r"(?=QUERY (?:hot|alone|both|anywhere|minutes):)", _TEXT)[n] for n in (0, 1, 2, 4)
+    )
+    more = hot.replace("QUERY hot", "QUERY warm").replace("> 40", "> 20")
+    rows = events(90, keys=3)
+    first, second = parts(rows, 2)
+    write_files(tmp_path / "in", [table(first)])
+    checkpoint = str(tmp_path / "checkpoint")
+    found: list[Any] = []
+    for text, given in ((hot + alone + anywhere, None), (more + hot + anywhere, table(second))):
+        if given is not None:
+            write_files(tmp_path / "in", [given], first=1)
+        with interpreted():
+            module = celc.compile(head + text, order_by="ts")
+        stream = module.match_all_stream(
+            files(spark, tmp_path / "in"),
+            tiebreak="row",
+            watermark="2 seconds",
+            checkpoint=checkpoint,
+        )
+
+        def write(batch: Any, number: int) -> None:
+            folder = str(tmp_path / "out" / f"batch={number}")
+            batch.select("query", "hot", "anywhere").write.mode("overwrite").parquet(folder)
+            if "warm" in batch.columns:
+                folder = str(tmp_path / "warm" / f"batch={number}")
+                batch.where("query = 'warm'").select("warm.*").write.mode("overwrite").parquet(
+                    folder
+                )
+
+        writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
+        found.append(finished(writer))
+    assert finish(spark, checkpoint, stream, write)
+    answers = spark.read.parquet(str(tmp_path / "out"))
+    for name in ("hot", "anywhere"):
+        query = module.queries[name].with_options(positions=False, tiebreak="row")
+        wanted = query.match_table(table(rows))
+        assert wanted.num_rows
+        _same(answers.where(f"query = '{name}'").select(f"{name}.*"), wanted)
+    query = module.queries["warm"].with_options(positions=False, tiebreak="row")
+    wanted = query.match_table(table(second))
+    assert wanted.num_rows
+    _same(spark.read.parquet(str(tmp_path / "warm")), wanted)

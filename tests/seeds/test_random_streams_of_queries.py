@@ -16,17 +16,28 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from celc_runtime.arrow.tables.derived import with_derived
+from celc_runtime.chain.all_on_spark import read_plan
 from celc_runtime.chain.streams.match import groups_of
 from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.chain.streams.rearranged import arranged
 from celc_runtime.chain.streams.units import can_share
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.stream.formats import StreamOptions
 from engines import Event, interpreted, table_of
-from module_streams_by_hand import module_streamed
+from module_streams_by_hand import ModuleOperator, module_streamed
 from queries_over_queries import source_table
 from strategies_queries import random_chain
-from streams_by_hand import EVENT_TIME, in_milliseconds, instant, same_rows
+from streams_by_hand import (
+    EVENT_TIME,
+    in_milliseconds,
+    instant,
+    micro_batches,
+    microseconds,
+    perhaps_in_sections,
+    same_rows,
+)
 from test_random_across import stream_for
 from test_random_many import file_of
 
@@ -156,6 +167,104 @@ def check_module(seed: int) -> list[str]:
     return found
 
 
+# --- a module whose queries change ----------------------------------------------------------------
+
+
+def _lives(rng: random.Random, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The queries of two or three modules that follow each other, at least one of them in all."""
+    stays = rng.choice(names)
+    return [
+        tuple(name for name in names if name == stays or rng.random() < 0.6)
+        for _ in range(rng.choice((2, 2, 3)))
+    ]  # a query can come back
+
+
+def _lived(
+    programs: dict[str, Any], lives: Sequence[tuple[str, ...]], table: pa.Table, rng: random.Random
+) -> list[tuple[list[int], list[dict[str, Any]]]]:
+    """For each module, the rows of the table that were read before it, and what comes out of it.
+    A module that reads no row leaves no trace."""
+    plain = {n: one for n, one in programs.items() if not one.plan.source.reads}
+    table = with_derived(read_plan(plain, programs), table)
+    first = next(iter(programs.values()))
+    options = StreamOptions({}, buckets=_buckets(first, rng))
+    times = [microseconds(one) for one in table.column(EVENT_TIME).to_pylist()]
+    batches = [*micro_batches(times, rng.choice((1, 2, 5, 1000)), rng, 3)]
+    ends = sorted(rng.randint(0, len(batches) * 2 // 3) for _ in lives[1:])
+    read: list[int] = []
+    found: list[tuple[list[int], list[dict[str, Any]]]] = []
+    stream = ModuleOperator(_module(programs, lives[0], None), options, rng)
+    for names, start, end in zip(lives, (0, *ends), (*ends, len(batches)), strict=True):
+        units = None
+        if stream.headers:
+            group = {name: programs[name] for name in names}
+            ((_, units),) = arranged(group, [names], [[*stream.headers.values()]])
+        stream.operator = _module(programs, names, units)
+        found.append(([*read], []))
+        for chosen, watermark in batches[start:end]:
+            found[-1][1].extend(stream.advance(table.take(chosen) if chosen else None, watermark))
+            read += chosen
+    found[-1][1].extend(stream.finish())
+    assert not stream.counts["late"], "no event was late"
+    return found
+
+
+def _module(programs: dict[str, Any], names: tuple[str, ...], units: Any) -> Operator:
+    return Operator({name: programs[name] for name in names}, names, programs, units)
+
+
+def check_changed(seed: int) -> list[str]:
+    """A stream that goes on with other queries: each answers the events from its begin on."""
+    rng = random.Random(seed)
+    file = file_of(rng)
+    text = _windowed(in_milliseconds(file.text), rng)
+    module = _compiled(text, order_by=EVENT_TIME)
+    if module is None:
+        return ["refused"]
+    programs = {name: query.program.on_spark for name, query in module.queries.items()}
+    programs = {n: one for n, one in programs.items() if why_not(one, Route.UNBOUNDED) is None}
+    if not programs:
+        return ["refused"]
+    names = max(groups_of(programs), key=len)
+    programs = {name: programs[name] for name in names}
+    events = stream_for(rng, file)
+    for time, event in enumerate(events, 1):
+        event[EVENT_TIME] = instant(time)
+    table = _common_table([*programs.values()], events)
+    lives = _lives(rng, names)
+    with perhaps_in_sections(rng):
+        told = _lived(programs, lives, table, rng)
+    found = []
+    for name, program in programs.items():
+        at = [place for place, life in enumerate(lives) if name in life]
+        last = len(lives) - 1
+        if last not in at:
+            continue
+        reads = [len(seen) for seen, _ in told]
+        away = [n for n in range(last) if n not in at and reads[n + 1] > reads[n]]
+        begun = max((n + 1 for n in away), default=0)
+        before, _ = told[begun]
+        seen = table.filter(pa.array([n not in before for n in range(len(table))], pa.bool_()))
+        query = module.queries[name].with_options(
+            at_end="closed", positions=program.plan.answer.positions
+        )
+        wanted = query.match_table(seen)
+        own = [row[name] for _, rows in told[begun:] for row in rows if row["query"] == name]
+        differ = same_rows(own, wanted.to_pylist())
+        assert not differ, f"seed {seed}, {name} of {lives}\n{text}\n{differ}\n{events}"
+        shares = "shares" if can_share(program) else "alone"
+        how = "begins" if before else "goes on"
+        found.append(f"{shares}, {how}, {'rows' if wanted.num_rows else 'no rows'}")
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_modules_that_change_equal_the_table() -> None:
+    found = Counter(one for seed in range(12) for one in check_changed(seed))
+    assert found["shares, goes on, rows"] >= 3, found
+    assert found["shares, begins, rows"] >= 1, found
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_chains_on_streams_equal_the_table() -> None:
     found = Counter(one for seed in range(20, 32) for one in check_chain(seed))
@@ -178,12 +287,20 @@ def test_many_chains_on_streams_equal_the_table() -> None:
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
+def test_many_modules_that_change_equal_the_table() -> None:
+    found = Counter(one for seed in range(12, 160) for one in check_changed(seed))
+    assert found["shares, begins, rows"] >= 20, found
+    assert found["alone, begins, rows"] >= 20, found
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
 def test_many_modules_on_streams_equal_the_table() -> None:
     found = Counter(one for seed in range(12, 200) for one in check_module(seed))
     assert found["shares, rows"] >= 60, found
 
 
 if __name__ == "__main__":
-    for check in (check_chain, check_module):
+    for check in (check_chain, check_module, check_changed):
         seeds = range(*map(int, sys.argv[1:]))
         print(check.__name__, Counter(one for seed in seeds for one in check(seed)))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _MARK = "celc_finished"
 _PLAN = "_celc_stream"
+_VARIABLE = re.compile(f'"({STATE}(?:_[0-9]+)?)"')  # in what Spark notes of an operator
 
 
 def remember_plan(matches: DataFrame, name: str, last: Mapping[str, Any]) -> DataFrame:
@@ -136,6 +137,20 @@ def first_header(
     return None if found is None else found[1]
 
 
+def all_headers(spark: SparkSession, checkpoint: str) -> dict[str, list[bytes]]:
+    """The headers of all buckets by state variable; empty: no micro-batch has been completed."""
+    if not _batches(spark, posixpath.join(checkpoint, "commits")):
+        return {}
+    operators = _operators(spark, checkpoint)
+    found = [name for _, properties in operators for name in _VARIABLE.findall(properties)]
+    headers = {}
+    for variable in sorted(found, key=lambda name: (len(name), name)):
+        pieces = _pieces(spark, checkpoint, variable, len(operators))
+        rows = pieces.where(f"place = {HEADER}").select("data").collect()
+        headers[variable] = [bytes_of(row[0]) for row in rows]
+    return headers
+
+
 def _states(spark: SparkSession, checkpoint: str, variable: str, operators: int) -> DataFrame:
     """The states of an operator: a row for each bucket, in the form for `finished`."""
     from pyspark.sql import functions
@@ -168,14 +183,7 @@ def _pieces(spark: SparkSession, checkpoint: str, variable: str, operators: int)
 def _operator(spark: SparkSession, checkpoint: str, variable: str, wanted: int) -> int:
     """The number of the operator that keeps states in a variable; wanted: how many the stream
     has."""
-    operators = (
-        spark.read.format("state-metadata")
-        .load(checkpoint)
-        .where("lower(operatorName) like 'transformwithstate%'")
-        .select("operatorId", "operatorProperties")
-        .distinct()
-        .collect()
-    )
+    operators = _operators(spark, checkpoint)
     if len(operators) != wanted:
         raise StateError(
             f"the checkpoint {checkpoint} has {len(operators)} operators with states of their own, "
@@ -195,6 +203,18 @@ def _operator(spark: SparkSession, checkpoint: str, variable: str, wanted: int) 
             "begin a new checkpoint"
         )
     return int(found[0])
+
+
+def _operators(spark: SparkSession, checkpoint: str) -> list[Any]:
+    """The number of each operator with states of its own, and what Spark notes of it."""
+    operators = (
+        spark.read.format("state-metadata")
+        .load(checkpoint)
+        .where("lower(operatorName) like 'transformwithstate%'")
+        .select("operatorId", "operatorProperties")
+        .distinct()
+    )
+    return [*operators.collect()]
 
 
 def _last_batch(spark: SparkSession, checkpoint: str) -> int:

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from cases_io import load_cases
 from celc_runtime.chain.streams import header
-from celc_runtime.chain.streams.header import ModuleState
+from celc_runtime.chain.streams.header import ModuleState, UnitState
+from celc_runtime.chain.streams.match import groups_of
 from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
-from celc_runtime.plan.errors import EventError, StateError
+from celc_runtime.chain.streams.rearranged import arranged
+from celc_runtime.plan.errors import EventError, PlanWarning, StateError
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check, why_not
 from celc_runtime.stream.formats import StreamOptions
@@ -164,32 +167,100 @@ def test_states_stay_small_over_many_micro_batches() -> None:
 
 
 def test_a_header_is_read_again_and_no_beginning_of_it_is_one() -> None:
-    state = ModuleState(7, [b"one", b"", b"three"])
-    names = ["a", "b, c", "ü"]
-    data = header.written(names, state)
-    assert header.read(names, data) == state
+    units = {0: UnitState(b"a", b"one"), 2: UnitState(b"", b""), 5: UnitState(b"c", b"three")}
+    state = ModuleState(7, 6, units)
+    data = header.written(state)
+    assert header.read("query 'a'", data) == state
     for length in range(len(data)):
         with pytest.raises(StateError):
-            header.read(names, data[:length])
+            header.read("query 'a'", data[:length])
     for place in range(len(data)):
         wrong = bytearray(data)
         wrong[place] ^= 1
         with pytest.raises(StateError):
-            header.read(names, bytes(wrong))
+            header.read("query 'a'", bytes(wrong))
+
+
+_QUERIES = {
+    f"q{n}": f"QUERY q{n}:\nSELECT x FROM S WHERE (A AS x ; B AS y) FILTER x.v > {n} "
+    f"PARTITION BY id WITHIN {m} MILLISECONDS [ts]\n"
+    for n, m in enumerate((50, 5, 900))
+}
+
+
+def _go_on(stream: ModuleOperator, text: str) -> ModuleOperator:
+    """The same stream with the queries of another file."""
+    programs = {n: q.program.on_spark for n, q in _compiled(text).queries.items()}
+    groups = list(groups_of(programs))
+    ((names, goes_on),) = arranged(programs, groups, [[*stream.headers.values()]])
+    stream.operator = Operator(programs, names, programs, goes_on)
+    return stream
+
+
+@pytest.mark.filterwarnings("ignore:the checkpoint was begun")
+def test_a_stream_goes_on_with_other_queries() -> None:
+    """The longest query goes, a new one and a reader begin, and the state of what goes is gone."""
+    stream = _together(_DECLARED + _QUERIES["q0"] + _QUERIES["q2"])
+    stream.advance(_table((1, "A", 9), (2, "A", 9)), 0)
+    stream.advance(None, 3)
+    reader = "QUERY both:\nSELECT a FROM q0, q1 WHERE q0 AS a ; q1 PARTITION BY id "
+    stream = _go_on(
+        stream, _DECLARED + _QUERIES["q0"] + _QUERIES["q1"] + reader + "WITHIN 90 MILLISECONDS [ts]"
+    )
+    rows = stream.advance(_table((4, "B", 0)), 5)
+    assert Counter(row["query"] for row in rows) == {"q0": 2}
+    rows = stream.advance(_table((6, "A", 9), (7, "B", 0)), 8)
+    assert Counter(row["query"] for row in rows) == {"q0": 3, "q1": 1, "both": 2}
+    stream.advance(None, 1000)
+    assert stream.sum("kept") == 0
+    stream = _go_on(stream, _DECLARED + _QUERIES["q1"])
+    stream.advance(_table((1001, "A", 9)), 1002)
+    assert {place >> 52 for place in stream.segments[next(iter(stream.segments))]} == {1}
+
+
+def test_deadlines_of_a_query_that_is_gone_wake_nobody() -> None:
+    absent = "QUERY alone:\nSELECT x FROM S WHERE A AS x ; !B FOR 7 MILLISECONDS [ts] "
+    absent += "PARTITION BY id"
+    stream = _together(_DECLARED + _QUERIES["q0"] + absent)
+    stream.advance(_table((1, "A", 9), (2, "A", 9)), 3)
+    assert stream.sum("pending") == 2
+    with pytest.warns(PlanWarning, match="the state of query 'alone' is dropped"):
+        stream = _go_on(stream, _DECLARED + _QUERIES["q0"])
+    stream.advance(_table((4, "A", 9)), 5)
+    assert stream.sum("pending") == 0
+    stream.advance(None, 11)  # a timer that is too early expires once
+    ((timer,),) = stream.timers.values()
+    assert timer > 50
+
+
+@pytest.mark.filterwarnings("ignore:the checkpoint was begun")
+def test_what_cannot_go_on_is_told() -> None:
+    stream = _together(_DECLARED + _QUERIES["q0"] + _QUERIES["q1"])
+    stream.advance(_table((1, "A", 1)), 0)
+    for text, told in (
+        (_QUERIES["q0"] + _QUERIES["q1"].replace("> 1", "> 7"), "query 'q1'.*the query's text"),
+        (_QUERIES["q2"], "none is left of q0, q1"),
+        (_QUERIES["q0"] + _QUERIES["q1"].replace("PARTITION BY id", ""), "of q1 has changed"),
+        (_QUERIES["q0"] + _QUERIES["q2"].replace("PARTITION BY id", ""), "the new of q2"),
+    ):
+        with pytest.raises(StateError, match=told):
+            _go_on(stream, _DECLARED + text)
 
 
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (["a", "b", "c"], "new are: c"),
-        (["a"], "no more there are: b"),
-        (["b", "a"], "their order is another"),
+        (["q0", "q1", "q2"], "new are: q2. To go on with other queries, name the checkpoint"),
+        (["q0"], "no more there are: q1"),
     ],
 )
-def test_the_queries_of_a_checkpoint_are_fixed(names: list[str], told: str) -> None:
-    data = header.written(["a", "b"], ModuleState(None, [b"", b""]))
-    with pytest.raises(StateError, match=f"begun with the queries a, b; {told}"):
-        header.read(names, data)
+def test_without_the_checkpoint_its_queries_are_fixed(names: list[str], told: str) -> None:
+    stream = _together(_DECLARED + _QUERIES["q0"] + _QUERIES["q1"])
+    stream.advance(_table((1, "A", 1)), 0)
+    other = _together(_DECLARED + "".join(_QUERIES[name] for name in names))
+    other.headers, other.segments = stream.headers, stream.segments
+    with pytest.raises(StateError, match=f"the checkpoint has the queries q0, q1; {told}"):
+        other.advance(_table((2, "A", 1)), 0)
 
 
 def test_a_changed_query_is_refused() -> None:

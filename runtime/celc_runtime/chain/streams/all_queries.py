@@ -66,10 +66,13 @@ class AllQueries:
         Rows are as those of `match_all`, and the options as those of `match_stream`. Queries with
         the same PARTITION BY and order share one operator: one shuffle, and a state for each
         bucket. An event that is late for one of them is late for all. `celc_runtime.finish` ends
-        the stream. The queries are fixed for a checkpoint.
+        the stream. With `checkpoint`, a stream goes on with the queries of a changed module: a new
+        query begins with the events that arrive from then on, and the state of one that is gone is
+        dropped.
 
-        Raises EventError where a query or the DataFrame does not fit a stream, ValueError,
-        TypeError and RuntimeError as `match_stream`.
+        Raises EventError where a query or the DataFrame does not fit a stream, StateError where the
+        checkpoint has queries that cannot go on, ValueError, TypeError and RuntimeError as
+        `match_stream`.
         """
         check_frame(events, "match_all_stream")
         names = None if tiebreak is None else _names(tiebreak)

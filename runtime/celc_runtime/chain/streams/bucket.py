@@ -17,18 +17,27 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.chain.streams import header as headers
-from celc_runtime.chain.streams.header import MOST_UNITS, ModuleState, place_of
+from celc_runtime.chain.streams.checkpoint import BEGINS_ANEW, Fitting, fitting, record_of
+from celc_runtime.chain.streams.header import (
+    MOST_UNITS,
+    ModuleState,
+    UnitState,
+    named,
+    place_of,
+)
 from celc_runtime.chain.streams.unit_rows import UnitRows
 from celc_runtime.chain.streams.units import Unit
 from celc_runtime.many.relevant_rows import RelevantRows
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Answer
+from celc_runtime.program import Program
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.one_bucket.bucket import BucketReader, OpenBucket, set_timer
 from celc_runtime.stream.one_bucket.members import Members
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.stored.blocks import Block
-from celc_runtime.stream.stored.identity import normalised
 from celc_runtime.stream.stored.rows import Keys, RowLayout, Rows
+from celc_runtime.stream.stored.state import places_in
 
 
 class UnitReader:
@@ -39,10 +48,12 @@ class UnitReader:
         program, members = unit.program, None
         earlier: tuple[int, ...] = (0,)
         if unit.members:
-            program = replace(program, module=program.module | {"QUERY": _texts(unit)})
-            members = Members(unit.members, program, RelevantRows)
+            most = 0 if unit.shared is None else unit.shared.groups
+            members = Members(unit.members, program, RelevantRows, most)
             earlier = members.leaves_earlier
-        formats = StreamFormats(program, unit.options(options), earlier)
+        self.record = record_of(unit, len(earlier))
+        stored = _as_stored(program) if unit.members else program
+        formats = StreamFormats(stored, unit.options(options), earlier)
         self.layout, self.states = formats.events, formats.states
         self.rows = UnitRows(unit, self.layout, options)
         self.reader = BucketReader(program, self.layout, self.states, members=members)
@@ -82,21 +93,37 @@ class Asked(NamedTuple):
 class ModuleReader:
     """Advances the buckets of several queries from one micro-batch to the next."""
 
-    def __init__(self, units: Sequence[Unit], options: StreamOptions) -> None:
-        if len(units) > MOST_UNITS:
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        options: StreamOptions,
+        *,
+        changes: bool = False,
+        remedy: str = BEGINS_ANEW,
+    ) -> None:
+        """changes: whether buckets may have other queries; remedy: if not, what to do."""
+        self._next_unit = 1 + max(unit.number for unit in units)
+        if self._next_unit > MOST_UNITS:
             raise EventError(
-                f"{len(units):,} queries are more than one operator of a stream runs: "
-                f"{MOST_UNITS:,}; make two modules of them"
+                f"{self._next_unit:,} queries, with those that were run before from this "
+                f"checkpoint, are more than one operator of a stream runs: {MOST_UNITS:,}; make "
+                "two modules of them, or begin a new checkpoint"
             )
         self.units = [UnitReader(unit, options) for unit in units]
-        self._names = [unit.name for unit in units]
+        self._records = {one.unit.number: one.record for one in self.units}
+        self._changes, self._remedy = changes, remedy
         self._programs = {one.name: one for unit in units for one in unit.programs}
         self._counted = _counted_types(units)
 
     def check(self, number: int, header: bytes) -> None:
         """Raises StateError if the header of a bucket does not fit these queries."""
-        for one, data in zip(self.units, headers.read(self._names, header).headers, strict=True):
-            one.states.read(data, number)
+        fits = self._fitting(headers.read(named(self._programs), header))
+        for one in self.units:
+            if (data := fits.headers.get(one.unit.number)) is not None:
+                one.states.read(data, number)
+
+    def _fitting(self, state: ModuleState) -> Fitting:
+        return fitting(state, self._records, changes=self._changes, remedy=self._remedy)
 
     def advance(
         self,
@@ -111,12 +138,18 @@ class ModuleReader:
 
         The other arguments are those of `BucketReader.advance`, and so are the errors.
         """
-        state = ModuleState() if header is None else headers.read(self._names, header)
-        step = ModuleStep()
+        state = ModuleState()
+        if header is not None:
+            state = headers.read(named(self._programs), header)
+        fits = self._fitting(state)
+        step = ModuleStep(removed=_pieces(fits.dropped))
         buckets = []
         for place, one in enumerate(self.units):
-            own = state.headers[place] if state.headers else None
-            bucket = one.reader.opened(number, own, partial(_loaded, load, place))
+            unit = one.unit.number
+            own = fits.headers.get(unit)
+            bucket = one.reader.opened(number, own, partial(_loaded, load, unit))
+            if unit in fits.left:
+                one.reader.count_again(bucket)
             one.reader.receive(bucket, arrived[place], watermark)
             buckets.append(bucket)
         late = self._late(buckets)
@@ -141,11 +174,16 @@ class ModuleReader:
             own_step = one.reader.closed(bucket)
             step.units.append(own_step)
             step.late.append(self.counted(place, own_step.late))
-            step.written |= {place_of(place, n): data for n, data in own_step.written.items()}
-            step.removed += [place_of(place, n) for n in own_step.removed]
+            unit = one.unit.number
+            step.written |= {place_of(unit, n): data for n, data in own_step.written.items()}
+            step.removed += [place_of(unit, n) for n in own_step.removed]
         set_timer(step, state, min(due, default=None), watermark)
-        state.headers = [one.header for one in step.units]
-        step.header = headers.written(self._names, state)
+        state.next_unit = max(state.next_unit, self._next_unit)
+        state.units = {
+            one.unit.number: UnitState(one.record, own_step.header)
+            for one, own_step in zip(self.units, step.units, strict=True)
+        }
+        step.header = headers.written(state)
         step.is_changed = step.header != header
         step.matches = answers
         return step
@@ -192,9 +230,24 @@ class ModuleReader:
         return rows if counts.all() else layout.taken(rows, np.flatnonzero(counts))
 
 
-def _texts(unit: Unit) -> str:
-    """The parts of the file that the queries of a unit are, by which its state is known again."""
-    return "\n".join(normalised(one.text, one.name) for one in unit.members)
+def _as_stored(reading: Program) -> Program:
+    """A program that reads for several queries, without what is of one of them: their texts are in
+    the record of the unit, and any of them may go."""
+    plan = reading.plan
+    plan = replace(
+        plan,
+        functions=(),
+        matching=replace(plan.matching, consume_by="NONE"),
+        choice=replace(plan.choice, deadlines=(), ruled_out=()),
+        answer=Answer(positions=plan.answer.positions),
+    )
+    return replace(reading, plan=plan, module=reading.module | {"QUERY": ""})
+
+
+def _pieces(dropped: Mapping[int, bytes]) -> list[int]:
+    """The numbers under which units that are gone have stored something; by number, their
+    headers."""
+    return [place_of(unit, n) for unit, header in dropped.items() for n in places_in(header)]
 
 
 def _loaded(load: Callable[[int], bytes | None], unit: int, place: int) -> bytes | None:

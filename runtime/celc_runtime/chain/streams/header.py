@@ -1,6 +1,7 @@
 """The header of a bucket that holds several units.
 
-It has the headers of all units, each with the name of its query, and the one timer of the bucket.
+It has the headers of all units, each with what is known of it again after the module has changed
+(`checkpoint`), and the one timer of the bucket.
 
 ====== ===== ================================================================================
 offset type
@@ -10,9 +11,10 @@ offset type
 6      u2    flags: 1, a timer is set
 8      u4    CRC-32 of all other bytes, before it and after it
 12     i8    the timer (milliseconds since 1970)
-20     u4    the number of units, in the order in which they run
-24           for each unit: u4 bytes of its name, the name (UTF-8), u4 bytes of its header, the
-             header (`stream.stored.state`)
+20     u4    the least number that no unit of the checkpoint has had so far
+24     u4    the number of units, in the order in which they run
+28           for each unit: u4 its number, u4 bytes of its record, the record, u4 bytes of its
+             header, the header (`stream.stored.state`)
 ====== ===== ================================================================================
 
 The pieces of a unit's segments are stored under their own numbers, plus the number of the unit
@@ -23,14 +25,15 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from celc_runtime.plan.errors import StateError
 
-_HEAD = struct.Struct("<4sHHIqI")
+_HEAD = struct.Struct("<4sHHIqII")
 _LENGTH = struct.Struct("<I")
-_MAGIC, _VERSION, _HAS_TIMER = b"celm", 1, 1
+_MAGIC, _VERSION, _HAS_TIMER = b"celm", 2, 1
 _CHECKSUM = slice(8, 12)
 
 _BITS = 52  # of the number of a piece within its unit
@@ -44,87 +47,87 @@ def place_of(unit: int, place: int) -> int:
     return unit << _BITS | place
 
 
+class UnitState(NamedTuple):
+    """What the header of a bucket has of a unit."""
+
+    record: bytes  # of its queries and its events, see `checkpoint`
+    header: bytes
+
+
 @dataclass(slots=True)
 class ModuleState:
     """The header of a bucket between micro-batches."""
 
     timer: int | None = None
-    headers: list[bytes] = field(default_factory=list)  # of the units; empty: it is a new bucket
+    next_unit: int = 0
+    units: dict[int, UnitState] = field(default_factory=dict)  # by number; empty: a new bucket
 
 
-def written(names: Sequence[str], state: ModuleState) -> bytes:
+def written(state: ModuleState) -> bytes:
     """The bytes of a header."""
     flags = _HAS_TIMER * (state.timer is not None)
-    parts = [_HEAD.pack(_MAGIC, _VERSION, flags, 0, state.timer or 0, len(names))]
-    for name, header in zip(names, state.headers, strict=True):
-        text = name.encode()
-        parts += [_LENGTH.pack(len(text)), text, _LENGTH.pack(len(header)), header]
+    head = (_MAGIC, _VERSION, flags, 0, state.timer or 0, state.next_unit, len(state.units))
+    parts = [_HEAD.pack(*head)]
+    for number, unit in state.units.items():
+        parts.append(_LENGTH.pack(number))
+        for piece in unit:
+            parts += [_LENGTH.pack(len(piece)), piece]
     data = bytearray(b"".join(parts))
     data[_CHECKSUM] = struct.pack("<I", _checksum(data))
     return bytes(data)
 
 
-def read(names: Sequence[str], data: bytes) -> ModuleState:
-    """The header with these bytes; raises StateError if they are none, or of other queries."""
-    if len(data) < _HEAD.size or data[:4] != _MAGIC:
+def read(named: str, data: bytes) -> ModuleState:
+    """The header with these bytes; raises StateError if they are none. named: the queries, for
+    messages."""
+    if len(data) < _LENGTH.size + 2 or data[:4] != _MAGIC:
         kind = "the state is not one of celc, or has been cut off"
         if data[:4] == b"celc":
             kind = "the checkpoint was begun by match_stream of one query that reads no other"
-        raise StateError(f"{_of(names)}: {kind}: begin a new checkpoint")
-    _, version, flags, checksum, timer, count = _HEAD.unpack_from(data)
+        raise StateError(f"{named}: {kind}: begin a new checkpoint")
+    (version,) = struct.unpack_from("<H", data, 4)
     if version != _VERSION:
         raise StateError(
-            f"{_of(names)}: the state is of format {version}, and this version of celc reads "
+            f"{named}: the state is of format {version}, and this version of celc reads "
             f"format {_VERSION}: go on with the version that wrote it, or begin a new checkpoint"
         )
-    if checksum != _checksum(data):
-        raise _damaged(names)
-    found, headers, place = [], [], _HEAD.size
+    if len(data) < _HEAD.size or data[_CHECKSUM] != struct.pack("<I", _checksum(data)):
+        raise _damaged(named)
+    _, _, flags, _, timer, next_unit, count = _HEAD.unpack_from(data)
+    units, place = {}, _HEAD.size
     for _ in range(count):
-        name, place = _piece(names, data, place)
-        header, place = _piece(names, data, place)
-        found.append(name.decode("utf-8", "replace"))
-        headers.append(header)
-    if place != len(data):
-        raise _damaged(names)
-    if found != list(names):
-        raise _other_queries(names, found)
-    return ModuleState(timer if flags & _HAS_TIMER else None, headers)
+        number, place = _number(named, data, place)
+        record, place = _piece(named, data, place)
+        header, place = _piece(named, data, place)
+        units[number] = UnitState(record, header)
+    if place != len(data) or max(units, default=-1) >= next_unit:
+        raise _damaged(named)
+    return ModuleState(timer if flags & _HAS_TIMER else None, next_unit, units)
+
+
+def is_of_module(data: bytes) -> bool:
+    """Whether the header of a bucket is one of several units."""
+    return data[:4] == _MAGIC
 
 
 def first_unit(data: bytes) -> bytes:
     """The header of the first unit in a header; empty: it is none."""
-    place = _HEAD.size
-    if data[:4] != _MAGIC or len(data) < place + _LENGTH.size:
+    if data[:4] != _MAGIC or data[4:6] != struct.pack("<H", _VERSION):
         return b""
-    (length,) = _LENGTH.unpack_from(data, place)
-    return data[place + length + 2 * _LENGTH.size :]
+    return next((unit.header for unit in read("a stream", data).units.values()), b"")
 
 
-def _other_queries(names: Sequence[str], found: Sequence[str]) -> StateError:
-    told = [
-        f"{what}: {', '.join(some)}"
-        for what, some in (
-            ("new are", [name for name in names if name not in found]),
-            ("no more there are", [name for name in found if name not in names]),
-        )
-        if some
-    ]
-    return StateError(
-        f"{_of(names)}: the checkpoint was begun with the queries {', '.join(found)}; "
-        f"{'; '.join(told) or 'their order is another'}. The events before are not there for a new "
-        "query, so the queries of a checkpoint are fixed: run new queries as a stream of their "
-        "own, or end this one with celc_runtime.finish and begin a new checkpoint"
-    )
-
-
-def _piece(names: Sequence[str], data: bytes, place: int) -> tuple[bytes, int]:
+def _number(named: str, data: bytes, place: int) -> tuple[int, int]:
     if len(data) < place + _LENGTH.size:
-        raise _damaged(names)
-    (length,) = _LENGTH.unpack_from(data, place)
-    place += _LENGTH.size
+        raise _damaged(named)
+    (number,) = _LENGTH.unpack_from(data, place)
+    return number, place + _LENGTH.size
+
+
+def _piece(named: str, data: bytes, place: int) -> tuple[bytes, int]:
+    length, place = _number(named, data, place)
     if len(data) < place + length:
-        raise _damaged(names)
+        raise _damaged(named)
     return bytes(data[place : place + length]), place + length
 
 
@@ -132,9 +135,11 @@ def _checksum(data: bytes | bytearray) -> int:
     return zlib.crc32(data[_CHECKSUM.stop :], zlib.crc32(data[: _CHECKSUM.start]))
 
 
-def _damaged(names: Sequence[str]) -> StateError:
-    return StateError(f"{_of(names)}: the state is damaged: its header does not fit")
+def _damaged(named: str) -> StateError:
+    return StateError(f"{named}: the state is damaged: its header does not fit")
 
 
-def _of(names: Sequence[str]) -> str:
+def named(names: Iterable[str]) -> str:
+    """Some queries, for messages."""
+    names = [*names]
     return f"queries {', '.join(names)}" if len(names) > 1 else f"query {names[0]!r}"

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from celc_runtime.chain.all_on_spark import read_plan, wide
 from celc_runtime.chain.streams.header import first_unit
-from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.chain.streams.operators import Operator, Wanted, operator_for, operator_of
+from celc_runtime.chain.streams.rearranged import rearranged
 from celc_runtime.chain.streams.tasks import check_header, module_step, module_task
 from celc_runtime.chain.tables import check_order
 from celc_runtime.many.answers import check_names
@@ -87,11 +88,9 @@ def module_stream(
             check_order(program)
     first = next(iter(programs.values()))
     given = None if tiebreak is None else tuple(tiebreak)
-    wanted = [Wanted(names, given) for names in groups_of(programs)]
-    operators = [
-        (Operator({name: programs[name] for name in one.names}, one.names, dict(programs)), one)
-        for one in wanted
-    ]
+    groups = rearranged(programs, groups_of(programs), events.sparkSession, call.checkpoint)
+    wanted = [Wanted(names, given, goes_on) for names, goes_on in groups]
+    operators = [(operator_for(programs, one), one) for one in wanted]
     return _stream(first, operators, events, call)
 
 
@@ -140,16 +139,16 @@ def _stream(
         route = partial(module_step, program)
         matches = in_buckets(
             rows,
-            partial(route("packed"), tuple(wanted), sent),
-            partial(module_task(program), tuple(wanted), sent),
-            partial(route("unpacked"), tuple(wanted), sent),
+            partial(route("packed"), wanted.plain, sent),
+            partial(module_task(program), wanted.plain, sent),
+            partial(route("unpacked"), wanted.plain, sent),
             _ddl(operator, options),
             api=api,
             metrics=_metrics(operator, number),
             state=variable,
         )
         found.append(matches)
-        last[variable] = partial(route("finished"), tuple(wanted), sent)
+        last[variable] = partial(route("finished"), wanted.plain, sent)
         checks[variable] = partial(check_header, operator, options)
     if call.checkpoint is not None:
         check_checkpoint(spark, call.checkpoint, named, checks, len(operators))

@@ -3,18 +3,22 @@ program and a few names."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from celc_runtime.chain.columns import levels_of, source_of
-from celc_runtime.chain.streams.units import Unit, units_of
+from celc_runtime.chain.streams.bucket import ModuleReader
+from celc_runtime.chain.streams.checkpoint import BEGINS_ANEW, GOES_ON
+from celc_runtime.chain.streams.units import GoesOn, Shared, Unit, UnitOf, units_of
 from celc_runtime.many.answers import QUERY
 from celc_runtime.many.groups import of_inputs, reading_all
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.program import Program
+from celc_runtime.stream.formats import StreamOptions
 
 
 class Wanted(NamedTuple):
@@ -23,6 +27,28 @@ class Wanted(NamedTuple):
 
     names: tuple[str, ...] = ()
     tiebreak: tuple[str, ...] | None = None  # as of `with_options`
+    goes_on: GoesOn | None = None  # None: the queries of the checkpoint are these
+
+    @property
+    def plain(self) -> tuple[Any, ...]:
+        """The same in tuples alone, which a worker reads before it has celc's own classes."""
+        if self.goes_on is None:
+            return self.names, self.tiebreak, None
+        units = tuple(
+            (one.number, one.names, one.shared and tuple(one.shared)) for one in self.goes_on.units
+        )
+        return self.names, self.tiebreak, (units, self.goes_on.next_unit)
+
+    @classmethod
+    def of(cls, plain: Sequence[Any]) -> Wanted:
+        """What `plain` made tuples of."""
+        names, tiebreak, goes_on = plain
+        if goes_on is None:
+            return cls(names, tiebreak)
+        units = tuple(
+            UnitOf(number, of, shared and Shared(*shared)) for number, of, shared in goes_on[0]
+        )
+        return cls(names, tiebreak, GoesOn(units, goes_on[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +60,16 @@ class Operator:
     columns: dict[str, Program] | None
     """Of `match_all_stream`: all queries of the module, each a column. None: the rows are those of
     one query."""
+    goes_on: GoesOn | None = None  # as of `Wanted`
 
     @cached_property
     def units(self) -> list[Unit]:
-        return units_of(self.programs)
+        return units_of(self.programs, self.goes_on)
+
+    def reader(self, options: StreamOptions) -> ModuleReader:
+        """What runs the units in their buckets."""
+        remedy = BEGINS_ANEW if self.columns is None else GOES_ON
+        return ModuleReader(self.units, options, changes=self.goes_on is not None, remedy=remedy)
 
     @property
     def name(self) -> str:
@@ -94,4 +126,10 @@ def operator_of(program: Program, wanted: Wanted) -> Operator:
         name: query.program.with_options(tiebreak=wanted.tiebreak).on_spark
         for name, query in program.module["QUERIES"].items()
     }
-    return Operator({name: queries[name] for name in wanted.names}, wanted.names, queries)
+    return operator_for(queries, wanted)
+
+
+def operator_for(queries: Mapping[str, Program], wanted: Wanted) -> Operator:
+    """The operator of some of a module's queries."""
+    programs = {name: queries[name] for name in wanted.names}
+    return Operator(programs, wanted.names, dict(queries), wanted.goes_on)

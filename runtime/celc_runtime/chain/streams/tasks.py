@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.events.paths import received
-from celc_runtime.chain.streams.bucket import Asked, ModuleReader, ModuleStep
+from celc_runtime.chain.streams.bucket import Asked, ModuleStep
 from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
 from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.many.answers import QUERY
@@ -52,7 +52,7 @@ class ModuleTask:
         self._operator = operator
         self._options = options
         self._labels = {label: n for n, label in enumerate(labels_of(options.buckets).tolist())}
-        self._reader = ModuleReader(operator.units, options)
+        self._reader = operator.reader(options)
         self._input = Packer(operator.input, options) if options.late == "side" else None
 
     def step(
@@ -160,7 +160,7 @@ def packed(
     operator: Operator, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a task, as values of bytes for buckets and units."""
-    reader = ModuleReader(operator.units, options)
+    reader = operator.reader(options)
     packers = {
         place: Packer(one.unit.program.plan, one.unit.options(options))
         for place, one in enumerate(reader.units)
@@ -319,11 +319,11 @@ def check_header(operator: Operator, options: StreamOptions, label: int, header:
     """Raises StateError if the header of the bucket with a label does not fit these queries."""
     labels = labels_of(options.buckets).tolist()
     number = labels.index(label) if label in labels else -1
-    ModuleReader(operator.units, options).check(number, header)
+    operator.reader(options).check(number, header)
 
 
 def _new_task(program: Program, wanted: Sequence[Any], options: Mapping[str, Any]) -> ModuleTask:
-    return ModuleTask(operator_of(program, Wanted(*wanted)), options_of(options))
+    return ModuleTask(operator_of(program, Wanted.of(wanted)), options_of(options))
 
 
 _STEPS: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -338,5 +338,5 @@ def _run_step(
     options: Mapping[str, Any],
     batches: Iterable[pa.RecordBatch],
 ) -> Any:
-    operator = operator_of(program, Wanted(*wanted))
+    operator = operator_of(program, Wanted.of(wanted))
     return settled_after(_STEPS[step](operator, options_of(options), batches))

@@ -38,7 +38,13 @@ class UnitRows:
         unit = self._unit
         plan = unit.program.plan
         if not unit.reads:
-            for batch in rows_for(unit.query, table, unit.others).combine_chunks().to_batches():
+            rows = rows_for(unit.query, table, unit.others)
+            for name, type in unit.absent:
+                # Perhaps another query reads one of this name, in another type.
+                others = [one for one in rows.column_names if one != name]
+                missing = pa.nulls(len(rows), arrow_type(type))
+                rows = rows.select(others).append_column(name, missing)
+            for batch in rows.combine_chunks().to_batches():
                 yield encoded(plan, self._layout, self._own, batch)
             return
         rows = declared_rows(unit.query, table) if unit.declared else table.slice(0, 0)

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from celc_runtime.chain.columns import Types, as_run, declared_types
 from celc_runtime.chain.rows import numbering_columns
 from celc_runtime.many.groups import reading_all, reading_groups
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import Deadline, Window
+from celc_runtime.plan.plan import Attribute, Deadline, Window
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.program import Program
 from celc_runtime.stream.formats import StreamOptions
@@ -29,6 +30,31 @@ from celc_runtime.stream.one_bucket.known_keys import (
 from celc_runtime.stream.stored.known_starts import has_ended
 
 
+class Shared(NamedTuple):
+    """The form in which queries of a unit share events. It is that of the unit's first
+    micro-batch, also when some of the queries are gone: the events of its state are stored so."""
+
+    attributes: tuple[tuple[str, str], ...]  # names and types of columns, in their order
+    types: tuple[tuple[str, str], ...]  # streams and event types, as they are numbered
+    window: int  # microseconds
+    groups: int  # how many groups of kept events there are
+
+
+class UnitOf(NamedTuple):
+    """A unit as a checkpoint has it."""
+
+    number: int  # under which its state is stored
+    names: tuple[str, ...]  # of its queries
+    shared: Shared | None  # None: it is a query by itself
+
+
+class GoesOn(NamedTuple):
+    """What an operator goes on with from a checkpoint."""
+
+    units: tuple[UnitOf, ...]
+    next_unit: int  # the least number that no unit of the checkpoint has had
+
+
 @dataclass(frozen=True, eq=False)
 class Unit:
     """A query of an operator, or several that share their events."""
@@ -36,7 +62,9 @@ class Unit:
     query: Program  # as it is compiled; of several: a program that reads for all, and is never run
     lag: int  # microseconds by which its watermark is behind that of the stream
     others: Types  # event types of declared streams that only other queries of the operator read
+    number: int  # under which its state is stored, for as long as the checkpoint lives
     members: tuple[Program, ...] = ()  # of several
+    shared: Shared | None = None  # of several, from an earlier run; None: as they are now
 
     @property
     def name(self) -> str:
@@ -46,6 +74,15 @@ class Unit:
     def programs(self) -> tuple[Program, ...]:
         """The queries whose rows it finds."""
         return self.members or (self.query,)
+
+    @property
+    def absent(self) -> list[tuple[str, str]]:
+        """The columns, with their types, that only queries of an earlier run have read."""
+        if self.shared is None:
+            return []
+        read = {a.name for one in self.members for a in one.plan.source.attributes}
+        read |= {*self.query.plan.source.tiebreak}
+        return [column for column in self.shared.attributes if column[0] not in read]
 
     @cached_property
     def place(self) -> str:
@@ -122,20 +159,34 @@ class Unit:
         return watermark - self.lag
 
 
-def units_of(programs: Mapping[str, Program]) -> list[Unit]:
+def units_of(programs: Mapping[str, Program], goes_on: GoesOn | None = None) -> list[Unit]:
     """The units of an operator that runs these queries; they are ordered, each after those whose
     rows it reads.
+
+    goes_on: with units of a checkpoint, whose queries are among these; None: it is begun with these
+    queries. Others are units of their own, so that they read the events that come from now on.
     """
-    known: dict[str, int] = {}  # how much later than its end a row is known
+    recorded, first = goes_on or ((), 0)
     types = frozenset().union(*map(declared_types, programs.values()))
-    found = []
-    for group in _groups(programs.values()):
-        query = group[0] if len(group) == 1 else reading_of(group)
+    new = [one for name, one in programs.items() if all(name not in of.names for of in recorded)]
+    places = {name: place for place, name in enumerate(programs)}
+    found: list[tuple[UnitOf, list[Program]]] = [
+        (one, [programs[name] for name in one.names]) for one in recorded
+    ]
+    for number, group in enumerate(_groups(new), first):
+        found.append((UnitOf(number, tuple(one.name for one in group), None), group))
+    found.sort(key=lambda one: places[one[1][0].name] if one[1][0].plan.source.reads else -1)
+    known: dict[str, int] = {}  # how much later than its end a row is known
+    units = []
+    for of, group in found:
+        is_shared = of.shared is not None or len(group) > 1
+        query = reading_of(group, of.shared) if is_shared else group[0]
         lag = max((known[read] for read in query.plan.source.reads), default=0)
         known |= {program.name: lag + _known_after(program) for program in group}
-        members = tuple(group) if len(group) > 1 else ()
-        found.append(Unit(query, lag, types - declared_types(query), members))
-    return found
+        members = tuple(group) if is_shared else ()
+        others = types - declared_types(query)
+        units.append(Unit(query, lag, others, of.number, members, of.shared))
+    return units
 
 
 def _groups(programs: Iterable[Program]) -> list[list[Program]]:
@@ -168,11 +219,11 @@ def can_share(program: Program) -> bool:
     )
 
 
-def reading_of(programs: Sequence[Program]) -> Program:
+def reading_of(programs: Sequence[Program], shared: Shared | None = None) -> Program:
     """A program that reads and keeps what each of some queries does; it is never run.
 
     Its window is the longest, and it has all deadlines. So an event stays as long as it can matter
-    to the query that needs it longest.
+    to the query that needs it longest. shared: the form that its events have in a state.
     """
     found = reading_all({one.name: one for one in programs})
     plans = [one.plan for one in programs]
@@ -195,12 +246,17 @@ def reading_of(programs: Sequence[Program]) -> Program:
     if wanted is not None:
         relevant = tuple(Relevant(stream, type) for stream, type in wanted)
     plan = found.plan
+    source = replace(plan.source, relevant=relevant)
+    if shared is not None:
+        longest = shared.window
+        attributes = tuple(Attribute(name, type) for name, type in shared.attributes)
+        source = replace(source, attributes=attributes, types=shared.types, other_types=())
     return replace(
         found,
         plan=replace(
             plan,
             name=", ".join(one.name for one in programs),
-            source=replace(plan.source, relevant=relevant),
+            source=source,
             matching=replace(
                 plan.matching,
                 window=Window("MICROSECONDS", longest, order),
@@ -210,6 +266,21 @@ def reading_of(programs: Sequence[Program]) -> Program:
             ),
             choice=replace(plan.choice, deadlines=tuple(deadlines), per_start=None, limit=None),
         ),
+    )
+
+
+def shared_form(unit: Unit, groups: int) -> Shared | None:
+    """The form in which the queries of a unit share their events; None: it is one query by itself.
+    groups: of kept events."""
+    if not unit.members or unit.shared is not None:
+        return unit.shared
+    plan = unit.query.plan
+    assert plan.matching.window is not None
+    return Shared(
+        tuple((a.name, a.type) for a in plan.source.attributes),
+        plan.source.declared_types,
+        int(plan.matching.window.size),
+        groups,
     )
 
 

@@ -149,6 +149,14 @@ class BucketReader:
             header, state, Segments(state, self._states, load), Step(late=nothing), nothing, begun
         )
 
+    def count_again(self, bucket: OpenBucket) -> None:
+        """Find the next deadline anew, because queries with other deadlines share the events no
+        more."""
+        state = bucket.state
+        state.next_deadline, state.pending = END_OF_TIME, 0
+        if self._deadlines and state.frontier is not None:
+            state.next_deadline = state.frontier
+
     def receive(self, bucket: OpenBucket, arrived: Sequence[Block], watermark: int | None) -> None:
         """Take in the events that arrived, before any is run. Those behind the watermark may be
         late, also if this query waits longer."""

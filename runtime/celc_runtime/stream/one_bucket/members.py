@@ -40,11 +40,18 @@ class Members:
     reading: the program of the events that are stored. rows_of: finds the rows of a query.
     leaves_earlier: for each group of kept events, how many microseconds before the window of the
     reading has passed they leave; the first never does. groups: the group of each query's events.
+    at_least: how many groups there are at least, because a state has them.
     """
 
-    def __init__(self, programs: Sequence[Program], reading: Program, rows_of: RowsOf) -> None:
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        reading: Program,
+        rows_of: RowsOf,
+        at_least: int = 0,
+    ) -> None:
         self.programs = tuple(programs)
-        self.leaves_earlier, self.groups = _groups(programs, reading)
+        self.leaves_earlier, self.groups = _groups(programs, reading, at_least)
         self._reading = reading.plan
         self._rows_of = rows_of
         types = reading.plan.source.declared_types
@@ -83,7 +90,9 @@ are kept apart from the others."""
 _MOST_GROUPS = 8
 
 
-def _groups(programs: Sequence[Program], reading: Program) -> tuple[tuple[int, ...], list[int]]:
+def _groups(
+    programs: Sequence[Program], reading: Program, at_least: int
+) -> tuple[tuple[int, ...], list[int]]:
     """`Members.leaves_earlier` and `Members.groups`.
 
     Events of a query that waits for deadlines are in the first group, by which these are noted.
@@ -97,7 +106,8 @@ def _groups(programs: Sequence[Program], reading: Program) -> tuple[tuple[int, .
         while group < _MOST_GROUPS - 1 and own * _SHORTER ** (group + 1) <= whole:
             group += 1
         groups.append(0 if program.plan.choice.deadlines else group)
-    stays = [whole // _SHORTER**group for group in range(max(groups) + 1)]
+    count = max(at_least, max(groups) + 1)
+    stays = [whole // _SHORTER**group for group in range(count)]
     return tuple(whole - length for length in stays), groups
 
 

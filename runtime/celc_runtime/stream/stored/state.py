@@ -441,6 +441,12 @@ def buckets_in(header: bytes) -> int | None:
     return found.buckets if (found.magic, found.version) == (_MAGIC, _VERSION) else None
 
 
+def places_in(header: bytes) -> list[int]:
+    """The numbers under which the segments of a bucket are stored, as its header says."""
+    entries = map(Segment._make, _ENTRY.iter_unpack(header[_HEADER.size :]))
+    return [place for one in entries for place in one.places]
+
+
 def pending_in(header: bytes) -> int:
     """How many kept events of a bucket have a deadline to come, as its header says."""
     return _Header._make(_HEADER.unpack_from(header)).pending
