@@ -489,7 +489,8 @@ class MatchNumber(InRowPatterns):
 @frozen
 class AggregateOfRows(InRowPatterns):
     """A function of the visible rows of `variables` (None: of all). `argument` reads the row
-    `Argument`; None: COUNT of rows. `type` of ARRAY_AGG is that of its elements."""
+    `Argument`; None: COUNT of rows. `type` of ARRAY_AGG is that of its elements. Of its rows it
+    keeps those for which `kept` is TRUE, and `order` is theirs. `distinct`: of equal values one."""
 
     function: Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG"]
     variables: Variables | None
@@ -497,6 +498,18 @@ class AggregateOfRows(InRowPatterns):
     final: bool
     type: DataType
     span: Span = _span()
+    distinct: bool = False
+    kept: Expression | None = None
+    order: tuple[SortedBy, ...] = ()
+
+
+@frozen
+class SortedBy:
+    """An order of the rows that an aggregate takes; `nulls_first` None: NULL is an error."""
+
+    value: Expression
+    descending: bool
+    nulls_first: bool | None
 
 
 @frozen

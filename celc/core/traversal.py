@@ -214,7 +214,8 @@ def terms_of(expression: Expression) -> tuple[Expression, ...]:
         case core.ColumnAt() | core.LabelAt() | core.MatchNumber():
             return ()
         case core.AggregateOfRows():
-            return () if expression.argument is None else (expression.argument,)
+            parts = (expression.argument, *(one.value for one in expression.order), expression.kept)
+            return tuple(part for part in parts if part is not None)
         case core.TimeDifference():
             return (expression.start, expression.end)
         case core.Choice() | core.Call() | core.OwnCall():
@@ -272,8 +273,12 @@ def with_terms(node: Expression, change: Callable[[Expression], Expression]) -> 
         case core.TimeDifference():
             return replace(node, start=change(node.start), end=change(node.end))
         case core.AggregateOfRows():
-            argument = None if node.argument is None else change(node.argument)
-            return replace(node, argument=argument)
+            return replace(
+                node,
+                argument=None if node.argument is None else change(node.argument),
+                order=tuple(replace(one, value=change(one.value)) for one in node.order),
+                kept=None if node.kept is None else change(node.kept),
+            )
         case core.Constant() | core.AttributeValue() | core.Aggregate() | core.Previous():
             return node
         case core.Variable() | core.TotalOf():

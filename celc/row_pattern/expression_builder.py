@@ -99,19 +99,39 @@ class ExpressionBuilder:
                 return syntax.Star(None, span)
 
     def call(self, span: Span, parts: list[Any]) -> syntax.Call | syntax.Binary:
-        semantics, function, given = parts
-        distinct, arguments = given or (None, ())
+        semantics, function, given, condition = parts
+        distinct, arguments, order = given or (None, (), ())
         kept = None if semantics is None else syntax.Name(semantics.type, semantics.span)
         zone = next((one.zone for one in arguments if isinstance(one, _Zoned)), None)
         plain = tuple(one.value if isinstance(one, _Zoned) else one for one in arguments)
         if (
             function.key == "mod"
             and len(plain) == 2
+            and not (distinct or order or condition)
             and not any(isinstance(one, syntax.Star) for one in plain)
         ):
             return syntax.Binary("%", plain[0], plain[1], span)
         named = _ALSO_CALLED.get(function.key, function.text)
-        return syntax.Call(syntax.Name(named, function.span), plain, kept, distinct, zone, span)
+        name = syntax.Name(named, function.span)
+        return syntax.Call(name, plain, kept, distinct, zone, span, condition, order)
+
+    def filter(self, span: Span, parts: list[Any]) -> syntax.Expression:
+        condition: syntax.Expression = parts[-1]
+        return condition
+
+    def sorting(self, span: Span, parts: list[Any]) -> tuple[syntax.Sorted, ...]:
+        return tuple(part for part in parts if isinstance(part, syntax.Sorted))
+
+    def sorted(self, span: Span, parts: list[Any]) -> syntax.Sorted:
+        expression, direction, nulls, where = parts
+        descending = direction is not None and direction.type == "DESC"
+        nulls_first = None if nulls is None else where.type == "FIRST"
+        return syntax.Sorted(expression, descending, nulls_first, span)
+
+    def lambda_of(self, span: Span, parts: list[Any]) -> syntax.Lambda:
+        *before, body = parts
+        names = tuple(part for part in before if isinstance(part, syntax.Name))
+        return syntax.Lambda(names, body, span)
 
     def zoned(self, span: Span, parts: list[Any]) -> _Zoned:
         value, *_, zone = parts
@@ -155,6 +175,15 @@ class ExpressionBuilder:
     def json_element(self, span: Span, parts: list[Any]) -> syntax.JsonValue:
         return syntax.JsonValue(parts[0], (self._step(parts[3]),), span)
 
+    def json_text(self, span: Span, parts: list[Any]) -> syntax.JsonValue:
+        operand, _, step = parts
+        if step.type == "INTEGER":
+            return syntax.JsonValue(operand, (int(step.text),), span)
+        text = _text(step)
+        if text[:1] in ("$", "/"):
+            self.report(messages.path_of_json(text, step.span))
+        return syntax.JsonValue(operand, (text,), span)
+
     def _step(self, index: syntax.Expression) -> str | int:
         """A step in brackets: a text, or a whole number."""
         match index:
@@ -164,10 +193,12 @@ class ExpressionBuilder:
                 self.report(json_step(index.span, self.slice(index.span)))
                 return 0
 
-    def arguments(self, span: Span, parts: list[Any]) -> tuple[Span | None, tuple[Any, ...]]:
-        distinct, *values = parts
+    def arguments(
+        self, span: Span, parts: list[Any]
+    ) -> tuple[Span | None, tuple[Any, ...], tuple[syntax.Sorted, ...]]:
+        distinct, *values, order = parts
         kept = tuple(value for value in values if not isinstance(value, Token))
-        return None if distinct is None else distinct.span, kept
+        return None if distinct is None else distinct.span, kept, order or ()
 
     def case(self, span: Span, parts: list[Any]) -> syntax.Case:
         _, operand, *rest = parts

@@ -10,8 +10,8 @@ Long: a function for each kind of expression, and they call one another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from typing import Literal, cast
 
 from celc_runtime.plan.frozen import frozen
@@ -45,12 +45,14 @@ from celc.resolve.types.conversions import (
 from celc.resolve.types.parts import element_of, field_of, json_path
 from celc.row_pattern import core as rows
 from celc.row_pattern import syntax
+from celc.row_pattern.machine import plain_text
 
 NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG")
 OF_MATCHES = (*NAVIGATION, *AGGREGATES, "CLASSIFIER", "MATCH_NUMBER")
 FUNCTIONS = (*OF_MATCHES, "ABS", "IF", "TIMESTAMPDIFF", *TABLE)
-MOST_OFFSET = 1_000_000_000
+MOST_OFFSET = 2**31
+"""No partition has as many rows, so a greater offset finds none either."""
 
 
 @frozen
@@ -59,7 +61,8 @@ class Scope:
 
     `others`: the types of columns that the language cannot read, by their names casefolded.
     `table`: its name, casefolded. `row`: the row that columns and CLASSIFIER read inside navigation
-    and aggregates; None: outside. `inside`: the function around, for messages.
+    and aggregates; None: outside. `inside`: the function around, for messages. `measures`: those
+    before, by their names casefolded.
     """
 
     found: Diagnostics
@@ -72,10 +75,12 @@ class Scope:
     defines: bool = False
     row: core.Row | None = None
     inside: str = ""
+    measures: Mapping[str, core.Expression] = field(default_factory=dict)
 
-    def of_measures(self) -> Scope:
-        """The scope of MEASURES."""
-        return replace(self, defines=False)
+    def of_measures(self, before: Iterable[rows.Measure]) -> Scope:
+        """The scope of a measure behind others."""
+        known = {one.name.casefold(): one.expression for one in before if not one.is_list}
+        return replace(self, defines=False, measures=known)
 
     def of_definition(self) -> Scope:
         """The scope of DEFINE."""
@@ -176,6 +181,10 @@ def expression(node: syntax.Expression, scope: Scope) -> core.Expression | None:
             return _call(node, scope)
         case syntax.Cast():
             return _cast(node, scope)
+        case syntax.Lambda():
+            message = "a lambda is an argument of a function that the host has, and celc has not"
+            scope.found.add(messages.unsupported(message, node.span, "leave it out"))
+            return None
         case syntax.Field():
             whole = expression(node.operand, scope)
             return None if whole is None else _field(whole, node.name, node.span, scope)
@@ -548,6 +557,10 @@ def _column(node: syntax.Column, scope: Scope) -> core.Expression | None:
         if variables is None:
             return None
     number = scope.numbers.get(node.name.key)
+    if number is None and variables is None and scope.row is None:
+        measure = scope.measures.get(node.name.key)
+        if measure is not None:
+            return measure
     if number is None:
         if scope.has_schema:
             text, span = node.name.text, node.name.span
@@ -565,10 +578,7 @@ def _call(node: syntax.Call, scope: Scope) -> core.Expression | None:
         text, span = node.function.text, node.function.span
         scope.found.add(messages.unknown_function(text, names, span))
         return None
-    if node.distinct is not None:
-        scope.found.add(
-            messages.unsupported("DISTINCT is not supported", node.distinct, "leave it out")
-        )
+    if name not in AGGREGATES and not _is_plain(name, node, scope):
         return None
     if not _semantics_fit(name, node, scope):
         return None
@@ -658,15 +668,11 @@ def _offset(node: syntax.Call, default: int, scope: Scope) -> int | None:
     if len(node.arguments) < 2:
         return default
     given = node.arguments[1]
-    if (
-        not isinstance(given, syntax.Constant)
-        or type(given.value) is not int
-        or given.value > MOST_OFFSET
-    ):
+    if not isinstance(given, syntax.Constant) or type(given.value) is not int:
         text = scope.found.source.slice(given.span)
         scope.found.add(messages.bad_offset(text, given.span))
         return None
-    return given.value
+    return min(given.value, MOST_OFFSET)
 
 
 def _navigation(node: syntax.Call, scope: Scope) -> core.Expression | None:
@@ -709,7 +715,7 @@ def _at(
 ) -> core.Expression | None:
     """An expression over the row that navigation finds."""
     assert not isinstance(argument, syntax.Star)
-    read = _read(name, argument, scope)
+    read = _read(name, (argument,), argument.span, scope)
     if read is None:
         return None
     variables, reads = read
@@ -731,12 +737,15 @@ def _at(
 
 
 def _read(
-    name: str, argument: syntax.Expression, scope: Scope
+    name: str, read: tuple[syntax.Expression | syntax.Star, ...], span: Span, scope: Scope
 ) -> tuple[core.Variables | None, bool] | None:
     """The variables whose rows an argument is about, and whether it reads any row at all."""
     qualifiers: dict[str | None, syntax.Name | None] = {}
-    for node in _nodes(argument):
+    for node in (node for one in read for node in _nodes(one)):
         match node:
+            case syntax.Star():
+                named = node.variable
+                qualifiers.setdefault(None if named is None else named.key, named)
             case syntax.Column():
                 variable = _variable(node, scope)
                 qualifiers.setdefault(None if variable is None else variable.key, variable)
@@ -745,7 +754,7 @@ def _read(
                 qualifiers.setdefault(None if named is None else named.key, named)
     if len(qualifiers) > 1:
         told = ["all variables" if one is None else one.text for one in qualifiers.values()]
-        scope.found.add(messages.mixed_variables(name, told, argument.span))
+        scope.found.add(messages.mixed_variables(name, told, span))
         return None
     for named in qualifiers.values():
         if named is not None:
@@ -762,12 +771,12 @@ def _named_in_classifier(node: syntax.Call) -> syntax.Name | None:
     return None
 
 
-def _nodes(node: syntax.Expression) -> Iterator[syntax.Expression]:
+def _nodes(
+    node: syntax.Expression | syntax.Star,
+) -> Iterator[syntax.Expression | syntax.Star]:
     waiting: list[syntax.Expression | syntax.Star] = [node]
     while waiting:
         one = waiting.pop(0)
-        if isinstance(one, syntax.Star):
-            continue
         yield one
         match one:
             case syntax.Call() if one.function.key == "timestampdiff":
@@ -813,57 +822,146 @@ _Function = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG"]
 
 
 def _aggregate(name: _Function, node: syntax.Call, scope: Scope) -> core.Expression | None:
-    if node.distinct is not None:
-        scope.found.add(
-            messages.unsupported("DISTINCT is not supported", node.distinct, "leave it out")
-        )
-        return None
     if len(node.arguments) != 1:
         scope.found.add(messages.wrong_arguments(name, f"{name}(v.x)", node.span))
         return None
-    final = _is_final(node)
-    argument = node.arguments[0]
-    if isinstance(argument, syntax.Star):
-        if name != "COUNT":
-            scope.found.add(messages.wrong_arguments(name, f"{name}(v.x)", node.span))
-            return None
-        variables = None
-        if argument.variable is not None:
-            variables = _variables(argument.variable, scope)
-            if variables is None:
-                return None
-        return core.AggregateOfRows("COUNT", variables, None, final, DataType.LONG, node.span)
-    read = _read(name, argument, scope)
+    (argument,) = node.arguments
+    if isinstance(argument, syntax.Star) and (name != "COUNT" or node.distinct is not None):
+        scope.found.add(messages.wrong_arguments(name, f"{name}(v.x)", node.span))
+        return None
+    of = (argument, *(one.expression for one in node.order), node.kept)
+    read = _read(name, tuple(one for one in of if one is not None), node.span, scope)
     if read is None:
         return None
-    operand = expression(argument, replace(scope, row=core.Argument(), inside=name))
-    if operand is None:
+    inner = replace(scope, row=core.Argument(), inside=name)
+    kept = None if node.kept is None else condition(node.kept, inner)
+    if node.kept is not None and kept is None:
         return None
+    if isinstance(argument, syntax.Star):
+        operand = None if kept is None else _where(kept, _ONE)
+        return core.AggregateOfRows(
+            "COUNT", read[0], operand, _is_final(node), DataType.LONG, node.span
+        )
+    operand = expression(argument, inner)
+    order = _sorted_by(name, node, inner)
+    if operand is None or order is None or not _can_be_distinct(name, node, operand, scope):
+        return None
+    made = _of_values(name, operand, argument.span, scope)
+    if made is None:
+        return None
+    operand, type = made
+    is_list = name == "ARRAY_AGG"
+    return core.AggregateOfRows(
+        name,
+        read[0],
+        operand if is_list or kept is None else _where(kept, operand),
+        _is_final(node),
+        type,
+        node.span,
+        # Of equal values, the least is the least.
+        distinct=node.distinct is not None and name not in ("MIN", "MAX"),
+        kept=None if kept is None or not is_list else core.Asked(kept, kept.span),
+        order=order,
+    )
+
+
+def _of_values(
+    name: _Function, operand: core.Expression, span: Span, scope: Scope
+) -> tuple[core.Expression, DataType] | None:
+    """What an aggregate is taken of, and its type; None after an error."""
     if is_null(operand) and name in ("SUM", "AVG"):
-        operand = Constant(None, DataType.INT, argument.span)
+        operand = Constant(None, DataType.INT, span)
     type = operand.type
     if name in ("SUM", "AVG") and not type.is_numeric:
         scope.found.add(
-            messages.type_mismatch(
-                f"{name} takes numbers, and this is of type {type.value}", argument.span
-            )
+            messages.type_mismatch(f"{name} takes numbers, and this is of type {type.value}", span)
         )
         return None
     if name in ("MIN", "MAX") and not type.is_ordered:
         message = f"{name} takes values with an order, and this is of type {type.value}"
-        scope.found.add(messages.type_mismatch(message, argument.span))
+        scope.found.add(messages.type_mismatch(message, span))
         return None
     if type is DataType.INTERVAL:
         scope.found.add(
             messages.unsupported(
                 f"{name} of an interval is not supported",
-                argument.span,
+                span,
                 "write TIMESTAMPDIFF(SECOND, a, b)",
             )
         )
         return None
-    type = aggregated_type(name, type)
-    return core.AggregateOfRows(name, read[0], operand, final, type, node.span)
+    return operand, aggregated_type(name, type)
+
+
+_ONE = Constant(1, DataType.INT, Span(0, 0))
+
+
+def _where(kept: core.Truth, operand: core.Expression) -> core.Expression:
+    """A value of the rows for which a condition is TRUE; NULL, which aggregates skip, of others."""
+    missing = Constant(None, operand.type, kept.span)
+    return core.Conditional(((kept, operand),), missing, operand.type, kept.span)
+
+
+def _is_plain(name: str, node: syntax.Call, scope: Scope) -> bool:
+    """Whether a call has no words that only aggregates have."""
+    words = {"DISTINCT": node.distinct, "FILTER": None, "ORDER BY": None}
+    words["FILTER"] = None if node.kept is None else node.kept.span
+    words["ORDER BY"] = node.order[0].span if node.order else None
+    for word, span in words.items():
+        if span is not None:
+            message = f"{word} stands in aggregates, and {name} is none"
+            scope.found.add(messages.unsupported(message, span, "leave it out"))
+            return False
+    return True
+
+
+def _can_be_distinct(name: str, node: syntax.Call, operand: core.Expression, scope: Scope) -> bool:
+    """Whether the words in an aggregate fit together and its values."""
+    if node.distinct is None:
+        return True
+    if not operand.type.is_compared:
+        message = f"DISTINCT compares values, and these are of type {operand.type.value}"
+        scope.found.add(messages.type_mismatch(message, node.distinct))
+        return False
+    if scope.defines and name not in ("MIN", "MAX"):
+        message = (
+            f"{name}(DISTINCT …) cannot be kept up row by row, as a condition asks for it"
+        )
+        help = "write it as a measure, and compare it in WHERE around the clause"
+        scope.found.add(messages.unsupported(message, node.distinct, help))
+        return False
+    (argument,) = node.arguments
+    for one in node.order:
+        if not _same(one.expression, argument, scope):
+            message = "with DISTINCT, values come in their own order"
+            scope.found.add(messages.unsupported(message, one.span, "order by the argument"))
+            return False
+    return True
+
+
+def _same(one: syntax.Expression, other: syntax.Expression | syntax.Star, scope: Scope) -> bool:
+    slice = scope.found.source.slice
+    return plain_text(slice(one.span)).casefold() == plain_text(slice(other.span)).casefold()
+
+
+def _sorted_by(name: str, node: syntax.Call, scope: Scope) -> tuple[core.SortedBy, ...] | None:
+    """The order in an aggregate; None after an error."""
+    if node.order and name != "ARRAY_AGG":
+        message = f"{name} of some values is the same in every order"
+        span = node.order[0].span.to(node.order[-1].span)
+        scope.found.add(messages.unsupported(message, span, "leave ORDER BY out"))
+        return None
+    made = []
+    for one in node.order:
+        value = expression(one.expression, scope)
+        if value is None:
+            return None
+        if not value.type.is_ordered:
+            message = f"ORDER BY takes values that have an order, and this is {value.type.value}"
+            scope.found.add(messages.type_mismatch(message, one.span))
+            return None
+        made.append(core.SortedBy(value, one.descending, one.nulls_first))
+    return tuple(made)
 
 
 def _if(node: syntax.Call, scope: Scope) -> core.Expression | None:

@@ -449,7 +449,7 @@ class _Writer:
     def _aggregate_list(self) -> tuple[plan.RowAggregate, ...]:
         found = []
         for node in self._aggregates:
-            argument, type = node.argument, node.type.value
+            argument, kept, type = node.argument, node.kept, node.type.value
             found.append(
                 plan.RowAggregate(
                     node.function,
@@ -460,6 +460,17 @@ class _Writer:
                     ),
                     read="" if argument is None else argument.type.value,
                     final=node.final,
+                    distinct=node.distinct,
+                    kept=None if kept is None else tree_of_rows(kept, self._argument_leaf),
+                    order=tuple(
+                        plan.SortedBy(
+                            tree_of_rows(one.value, self._argument_leaf),
+                            one.value.type.value,
+                            descending=one.descending,
+                            nulls_first=one.nulls_first,
+                        )
+                        for one in node.order
+                    ),
                 )
             )
         return tuple(found)

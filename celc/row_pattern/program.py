@@ -19,6 +19,9 @@ from celc.row_pattern import core as rows
 from celc.row_pattern.automaton import MOST_MOVES, Automaton, automaton, with_conditions
 from celc.row_pattern.positions import Condition, Conditions, conditions
 
+MOST_REMEMBERED = 10_000
+"""Rows of a variable that a path remembers, in a register each."""
+
 MOST_LOCAL = 62
 """Local conditions: a row has one bit for each, in one number of 64 bits."""
 
@@ -97,6 +100,11 @@ class Program:
 
 def program(query: rows.Query, found: Diagnostics) -> Program:
     """The program of a query. Adds an error where it is too large, and warnings."""
+    for condition, span in zip(query.conditions, query.condition_spans, strict=True):
+        reads = [] if condition is None else _row_reads(condition)
+        if any(depth > MOST_REMEMBERED for _, depth in reads):
+            found.add(messages.too_much_remembered(MOST_REMEMBERED, span))
+            found.raise_errors()
     written_out = automaton(query.pattern)
     if written_out is None:
         found.add(messages.too_many_moves(MOST_MOVES, query.pattern_span))
@@ -113,9 +121,9 @@ def program(query: rows.Query, found: Diagnostics) -> Program:
     if len(local) > MOST_LOCAL:
         found.add(messages.too_many_conditions(MOST_LOCAL, query.pattern_span))
     path = _PathMemory()
-    for condition in resolved:
-        if condition.path is not None:
-            path.add(condition.path)
+    for one in resolved:
+        if one.path is not None:
+            path.add(one.path)
     memories, registers, key = path.done()
     live = _live(made, resolved, path, key)
     _warn(query, made, resolved, path, key, found)

@@ -69,9 +69,9 @@ class _Resolver:
         partition_by = [self._key("PARTITION BY", one, scope) for one in query.partition_by]
         order_by = [self._key("ORDER BY", one.key, scope) for one in query.order_by]
         self._check_keys()
-        measures = []
+        measures: list[core.Measure] = []
         for measure in query.measures:
-            expression = value(measure.expression, scope.of_measures())
+            expression = value(measure.expression, scope.of_measures(measures))
             if expression is not None:
                 clock = is_clock(expression, columns)
                 measures.append(core.Measure(measure.name.text, expression, clock))

@@ -73,7 +73,22 @@ class Show:
         argument = (
             self._of(row, "*") if node.argument is None else self.value(of_row(node.argument))
         )
-        return f"{'FINAL ' if node.final else ''}{node.function}({argument})"
+        argument = f"DISTINCT {argument}" if node.distinct else argument
+        keys = ", ".join(
+            self.value(of_row(one.value))
+            + (" DESC" if one.descending else "")
+            + (
+                ""
+                if one.nulls_first is None
+                else f" NULLS {'FIRST' if one.nulls_first else 'LAST'}"
+            )
+            for one in node.order
+        )
+        argument += f" ORDER BY {keys}" if keys else ""
+        text = f"{'FINAL ' if node.final else ''}{node.function}({argument})"
+        return (
+            text if node.kept is None else f"{text} FILTER (WHERE {self.value(of_row(node.kept))})"
+        )
 
     def _label(self, row: core.Row) -> str:
         if isinstance(row, core.Navigation) and row.variables is not None:

@@ -72,13 +72,35 @@ class Star:
 @frozen
 class Call:
     """`f(…)`, with RUNNING or FINAL before it, or DISTINCT in it, where these are written. `zone`
-    is that of AT TIME ZONE behind an argument. `a || b` is CONCAT(a, b)."""
+    is that of AT TIME ZONE behind an argument. `a || b` is CONCAT(a, b). `kept`: the condition of
+    FILTER (WHERE …); `order`: that of ORDER BY behind the arguments."""
 
     function: Name
     arguments: tuple[Expression | Star, ...]
     semantics: Name | None
     distinct: Span | None
     zone: TextLiteral | None
+    span: Span
+    kept: Expression | None = None
+    order: tuple[Sorted, ...] = ()
+
+
+@frozen
+class Sorted:
+    """`e [ASC | DESC] [NULLS FIRST | NULLS LAST]` in an aggregate; `nulls_first` None: not said."""
+
+    expression: Expression
+    descending: bool
+    nulls_first: bool | None
+    span: Span
+
+
+@frozen
+class Lambda:
+    """`lambda x, y: e`, `x -> e` or `(x, y) -> e`: an argument of a function of the host."""
+
+    parameters: tuple[Name, ...]
+    body: Expression
     span: Span
 
 
@@ -206,6 +228,7 @@ Expression: TypeAlias = (
     | Interval
     | Column
     | Call
+    | Lambda
     | Cast
     | Field
     | Element

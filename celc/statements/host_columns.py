@@ -63,7 +63,7 @@ def _host_call(
         if isinstance(one, syntax.Call) and one.function.text.upper() in _OF_ROWS:
             found.add(messages.host_function_of_rows(call.function.text, one.span))
             return None
-    columns = [one for one in inside if isinstance(one, syntax.Column)]
+    columns = [*_columns(call, frozenset())]
     of = {
         one.variable.key
         for one in columns
@@ -83,17 +83,33 @@ def _host_call(
 
 
 def _outermost(node: object) -> Iterator[syntax.Call]:
-    if isinstance(node, syntax.Call) and node.function.text.upper() not in _KNOWN:
+    if isinstance(node, syntax.Call) and _is_of_host(node):
         yield node
         return
     for part in _parts(node):
         yield from _outermost(part)
 
 
+def _is_of_host(call: syntax.Call) -> bool:
+    """Whether celc does not have a function, or not for a lambda."""
+    is_known = call.function.text.upper() in _KNOWN
+    return not is_known or any(isinstance(one, syntax.Lambda) for one in call.arguments)
+
+
 def _nodes(node: object) -> Iterator[object]:
     for part in _parts(node):
         yield part
         yield from _nodes(part)
+
+
+def _columns(node: object, bound: frozenset[str]) -> Iterator[syntax.Column]:
+    """The columns in an expression, without the parameters of lambdas."""
+    if isinstance(node, syntax.Lambda):
+        bound |= {name.key for name in node.parameters}
+    if isinstance(node, syntax.Column) and (node.variable or node.name).key not in bound:
+        yield node
+    for part in _parts(node):
+        yield from _columns(part, bound)
 
 
 def _variables(pattern: object) -> Iterator[syntax.Name]:

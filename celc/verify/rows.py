@@ -19,6 +19,7 @@ NUMBERS = "columns, variables, rows and measures are named by numbers that there
 DERIVED = "derived columns are the last ones, and are made of columns of the table"
 STATES = "a move leads to a state, on a variable and a condition that there are"
 FOUND_BEFORE = "a condition that is found beforehand has one of the bits"
+ONLY_OF_LISTS = "only ARRAY_AGG has an order, and a condition beside its argument"
 ONE_ARGUMENT = "an aggregate has one argument, with its type; only COUNT can have none"
 MEMORY = "a search has memory for each state, and nothing else has any"
 TARGETS = "variables are skipped to where the clause says so, and only there"
@@ -122,6 +123,8 @@ def _aggregates(found: RowPlan) -> Violations:
         given = one.argument is not None
         if given != bool(one.read) or not (given or one.function == "COUNT"):
             yield Violation(ONE_ARGUMENT, f"{one.function} reads a value of type {one.read!r}")
+        if (one.order or one.kept is not None) and one.function != "ARRAY_AGG":
+            yield Violation(ONLY_OF_LISTS, one.function)
 
 
 def _variables(found: RowPlan, what: str, variables: Variables) -> Violations:

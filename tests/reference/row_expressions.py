@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cmp_to_key
 from typing import Any
 
 from celc.parse import syntax as cel
@@ -43,7 +44,8 @@ class Values:
     """Values of expressions where the rows of `seen` are visible, of a match of the rows `whole`.
 
     text: that of the query. names, members: the variables as they are written, and those of each
-    SUBSET. row: that of the argument of navigation or of an aggregate, None outside.
+    SUBSET. row: that of the argument of navigation or of an aggregate, None outside. measures:
+    those before.
     """
 
     text: str
@@ -55,6 +57,7 @@ class Values:
     whole: Path
     number: int
     row: int | None = None
+    measures: Mapping[str, Datum] = field(default_factory=dict)
 
     def value(self, node: syntax.Expression) -> Datum:
         """The value with its kind."""
@@ -69,6 +72,9 @@ class Values:
                 unit = UNITS[node.unit.text.upper().removesuffix("S")]
                 return Datum(Kind.INTERVAL, int(node.amount) * unit)
             case syntax.Column():
+                is_measure = node.variable is None and node.name.key not in self.rows[0]
+                if is_measure and node.name.key in self.measures:
+                    return self.measures[node.name.key]
                 if self.row is None:
                     return self._at(self._place(node.variable, False, 0), 0, node)
                 return self.rows[self.row][node.name.key]
@@ -232,18 +238,27 @@ class Values:
                 whole = abs(end - begin) // length
                 return Datum(Kind.LONG, whole if end >= begin else -whole)
             case "COUNT" | "SUM" | "AVG" | "MIN" | "MAX" | "ARRAY_AGG":
-                return self._aggregate(name, arguments[0], final)
+                return self._aggregate(name, node, final)
             case _:
                 data = [self.value(one) for one in arguments]  # type: ignore[arg-type]
                 return _called(name, data, _zone(node))
 
-    def _aggregate(self, name: str, argument: Any, final: bool) -> Datum:
+    def _aggregate(self, name: str, node: syntax.Call, final: bool) -> Datum:
+        argument: Any = node.arguments[0]
         path = self.whole if final else self.seen
-        variable = argument.variable if isinstance(argument, syntax.Star) else _variable(argument)
+        read = argument.variable if isinstance(argument, syntax.Star) else _variable(argument)
+        variable = read or _variable(node)
         rows = [self.start + place for place in self._places(variable, path)]
+        if node.kept is not None:
+            rows = [row for row in rows if replace(self, row=row).value(node.kept).value]
+        for by in reversed(node.order):
+            rows = self._sorted(rows, by)
         if isinstance(argument, syntax.Star):
             return Datum(Kind.LONG, len(rows))
         data = [self._at(row, 0, argument) for row in rows]
+        if node.distinct is not None:
+            known = enumerate(data)
+            data = [one for n, one in known if all(values.is_distinct(one, o) for o in data[:n])]
         if name == "ARRAY_AGG":
             return Datum(Kind.NULL, [datum.value for datum in data])
         if name == "COUNT":
@@ -254,6 +269,20 @@ class Values:
             choose = min if name == "MIN" else max
             return Datum(kind, choose(known, key=str.encode) if known else None)
         return values.aggregate(name, Kind.INT if kind is Kind.NULL else kind, data)
+
+    def _sorted(self, rows: list[int], by: syntax.Sorted) -> list[int]:
+        """The rows sorted by one value; without a word about NULL there is none."""
+        keys = {row: self._at(row, 0, by.expression) for row in rows}
+        nulls = [row for row in rows if keys[row].value is None]
+        assert not nulls or by.nulls_first is not None
+
+        def compare(one: int, other: int) -> int:
+            order = values.compare(keys[one], keys[other])
+            assert order is not None
+            return -order if by.descending else order
+
+        kept = sorted((row for row in rows if row not in nulls), key=cmp_to_key(compare))
+        return [*nulls, *kept] if by.nulls_first else [*kept, *nulls]
 
 
 def _called(name: str, data: list[Datum], zone: str) -> Datum:

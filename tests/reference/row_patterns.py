@@ -8,7 +8,7 @@ it is asked for, so it is for tables of a few rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
@@ -172,7 +172,7 @@ class _Partition:
                 whole = match.path
                 seen = whole[: 0 if place is None else place + 1]
                 values = self._values(match.start, seen, whole, match.number)
-                value = values.value(measure.expression)
+                value = replace(values, measures=measured).value(measure.expression)
             measured[measure.name.key] = value
         here = self._rows[row]
         every = {one.called.key: here[one.called.key] for one in query.partition_by}

@@ -233,6 +233,18 @@ def test_functions_of_the_host() -> None:
     ]
 
 
+def test_lambdas_are_the_host_s() -> None:
+    """Their parameters are no columns and no variables, though one may be called like that."""
+    text = (
+        "SELECT * FROM ticker MATCH_RECOGNIZE (ORDER BY ts, symbol MEASURES "
+        "LAST(list_transform(b.tags, lambda b: b || '!')) AS t, LAST(b.tags) AS u PATTERN (a b) "
+        "DEFINE b AS len(list_filter(b.tags, lambda x, i: x > 'a')) > 0)"
+    )
+    rows = _answer(tables(), text).to_pylist()
+    assert rows
+    assert all(row["t"] == [one and f"{one}!" for one in row["u"]] for row in rows)
+
+
 def test_parameters_of_two_calls_are_told_apart() -> None:
     text = (
         "SELECT * FROM ticker MATCH_RECOGNIZE (ORDER BY ts, symbol MEASURES COUNT(*) AS n PATTERN "

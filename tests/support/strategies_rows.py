@@ -205,6 +205,22 @@ _MEASURES = (
     "ABS(-{x}.big) % 0.3",
     "PREV({x}.px) + {x}.w",
     "LAST(TIMESTAMPDIFF(MINUTE, {x}.ts, {x}.ts + INTERVAL '{n}' MINUTE))",
+    "COUNT(*) FILTER (WHERE v > {n} OR CLASSIFIER() = '{x}')",
+    "SUM({x}.v) FILTER (WHERE {x}.ok)",
+    "FINAL MAX({x}.s) FILTER (WHERE {x}.v < {n} AND NOT {x}.ok)",
+    "ARRAY_AGG({x}.s) FILTER (WHERE {x}.v > {m})",
+    "COUNT(DISTINCT {x}.v)",
+    "SUM(DISTINCT {x}.v) FILTER (WHERE {x}.s <> '{t}')",
+    "AVG(DISTINCT {x}.w)",
+    "FINAL SUM(DISTINCT {x}.px)",
+    "AVG(DISTINCT big)",
+    "MIN(DISTINCT {x}.s)",
+    "ARRAY_AGG(DISTINCT {x}.s)",
+    "ARRAY_AGG(DISTINCT {x}.px ORDER BY {x}.px DESC NULLS LAST)",
+    "ARRAY_AGG({x}.s ORDER BY {x}.v DESC NULLS FIRST, {x}.w NULLS LAST)",
+    "FINAL ARRAY_AGG(v ORDER BY s NULLS LAST) FILTER (WHERE ok)",
+    "ARRAY_AGG(CLASSIFIER() ORDER BY CLASSIFIER() DESC, id)",
+    "ARRAY_AGG({x}.v ORDER BY {x}.px NULLS FIRST, {x}.big DESC NULLS FIRST)",
 )
 _PARTITIONS = (
     "g",
@@ -243,6 +259,8 @@ def row_query(rng: random.Random) -> str:
     order = rng.choice(("id", "ts", "ts", "id DESC", rng.choice(_ORDERS)))
     rows = rng.choice(("", "ONE ROW PER MATCH", *_all_rows("{-" in pattern)))
     measures = [_filled(rng, rng.choice(_MEASURES), used) for _ in range(rng.choice((2, 3, 4)))]
+    if rng.random() < 0.2 and "ARRAY" not in measures[0]:
+        measures.append("COALESCE(CAST(m0 AS STRING), '-') || CLASSIFIER()")
     named = ", ".join(f"{measure} AS m{n}" for n, measure in enumerate(measures))
     subset = f"SUBSET U = ({', '.join(rng.sample(used, rng.randint(1, len(used))))})"
     within = f"WITHIN INTERVAL '{rng.randint(1, 9)}' MINUTE" if order == "ts" else ""

@@ -22,6 +22,8 @@ _WORDS = {
     "STAR": "'*'",
     "PLUS": "'+'",
     "MINUS": "'-'",
+    "ARROW": "'->'",
+    "LONG_ARROW": "'->>'",
     "SLASH": "'/'",
     "PERCENT": "'%'",
     "QUESTION": "'?'",
@@ -77,7 +79,6 @@ def unexpected(found: str | None, accepted: Collection[str], span: Span) -> Diag
 
 _ELSEWHERE = {
     "OVER": "a window function is computed before: (SELECT *, LAG(x) OVER (…) AS y FROM t) AS q",
-    "FILTER": "write CASE inside: SUM(CASE WHEN … THEN x END)",
 }
 _ORDER = (
     *("PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW or ALL ROWS PER MATCH"),
@@ -136,6 +137,12 @@ def too_many_conditions(most: int, span: Span) -> Diagnostic:
     """More conditions than a word has bits."""
     message = f"the pattern has more than {most} different conditions on a row"
     return error("too-large", span, message, "join variables with equal conditions")
+
+
+def too_much_remembered(most: int, span: Span) -> Diagnostic:
+    """`LAST(A.x, 20000)` in a condition."""
+    message = f"a condition remembers at most {most:,} rows of a variable"
+    return error("too-large", span, message, "choose a smaller offset, or PREV and NEXT")
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -323,6 +330,12 @@ def bad_offset(text: str, span: Span) -> Diagnostic:
     """`PREV(v, -1)`, `LAST(v, id)`."""
     message = f"an offset is a whole number from 0 on, written as one, not {quote(text)}"
     return error("bad-offset", span, message, "PREV goes back, NEXT forward: an offset has no sign")
+
+
+def path_of_json(text: str, span: Span) -> Diagnostic:
+    """`j ->> '$.a.b'`."""
+    message = f"{quote(text)} is a path, and ->> takes one name or number"
+    return error("unsupported", span, message, "write j:a.b, or GET_JSON_OBJECT(j, '$.a.b')")
 
 
 def bad_interval(message: str, span: Span) -> Diagnostic:

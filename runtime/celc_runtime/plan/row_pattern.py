@@ -86,9 +86,22 @@ class RowNavigation:
 
 
 @frozen
+class SortedBy:
+    """A value by which the rows of an aggregate are sorted, and its type; `nulls_first` None: NULL
+    is an error."""
+
+    value: Tree
+    type: str
+    _: KW_ONLY
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@frozen
 class RowAggregate:
     """A function of the visible rows of `variables`. `argument` reads each of these rows, None:
-    COUNT of rows. `read` is the type of the argument, `type` that of the result."""
+    COUNT of rows. `read` is the type of the argument, `type` that of the result. It keeps the rows
+    of which `kept` is TRUE, in `order`, and with `distinct` of equal values the first."""
 
     function: Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG"]
     variables: Variables
@@ -97,6 +110,9 @@ class RowAggregate:
     argument: Tree | None = None
     read: str = ""
     final: bool = False
+    distinct: bool = False
+    kept: Tree | None = None
+    order: tuple[SortedBy, ...] = ()
 
 
 @frozen
@@ -204,9 +220,12 @@ class RowPlan:
 
     @property
     def trees(self) -> tuple[Tree, ...]:
-        """What measures are, and what aggregates are taken of."""
-        arguments = (one.argument for one in self.aggregates if one.argument is not None)
-        return (*(one.value for one in self.measures), *arguments)
+        """What measures are, and what aggregates read."""
+        read = (
+            (one.argument, *(key.value for key in one.order), one.kept) for one in self.aggregates
+        )
+        of_aggregates = (tree for trees in read for tree in trees if tree is not None)
+        return (*(one.value for one in self.measures), *of_aggregates)
 
     def output_types(self) -> list[str]:
         """The types of the result's columns, as the language names them."""

@@ -9,7 +9,7 @@ answer, and could not have functions of texts and times.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +17,12 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import numbers, plain
 from celc_runtime.arrow.decimal_vectors import ranks_of_decimals, sums_of_decimals
+from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.arrow.vectors import Numbers, Value, as_column, column_of
 from celc_runtime.plan import expressions as trees
+from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.expressions import Leaf, OfTypes
-from celc_runtime.plan.row_pattern import Measure, RowAggregate, RowPlan, Variables
+from celc_runtime.plan.row_pattern import Measure, RowAggregate, RowPlan, SortedBy, Variables
 from celc_runtime.row_pattern import passes
 from celc_runtime.row_pattern.measures import (
     aggregate_real,
@@ -30,6 +32,7 @@ from celc_runtime.row_pattern.measures import (
     listed_rows,
     navigate,
 )
+from celc_runtime.row_pattern.sorting import first_null, ranks_of_texts, sort_keys
 
 
 class Listed:
@@ -139,24 +142,34 @@ class Listed:
 
     def _computed(self, one: RowAggregate) -> Value:
         argument = self._argument(one)
+        given: _Given = (
+            *(self._matches, self._labels, self._shown),
+            *(self._chosen(one.variables), one.final),
+        )
+        if one.function == "ARRAY_AGG" or one.distinct:
+            places, ends = self._places(one, argument, given)
+            argument = argument.take(pa.array(places))
+            if one.function == "ARRAY_AGG":
+                offsets = np.concatenate([[0], ends]).astype(np.int32)
+                lists = pa.ListArray.from_arrays(pa.array(offsets), argument)
+                return as_column(lists, one.type)
+            given = _as_matches(ends)
         match one.function:
-            case "ARRAY_AGG":
-                return self._lists(one, argument)
             case "MIN" | "MAX":
-                return self._extreme(one, argument)
+                return _extreme(one, given, argument)
             case "COUNT":
                 valid = np.zeros(0, np.bool_)
                 if one.argument is not None:
                     valid = np.asarray(argument.is_valid())
-                whole = np.zeros(len(self._labels), np.int64)
-                return self._sums(one, whole, valid, counts=True)
+                whole = np.zeros(len(argument), np.int64)
+                return _sums(one, given, whole, valid, counts=True)
             case "SUM" | "AVG" if pa.types.is_decimal(argument.type):
-                return self._decimal_sums(one, argument)
+                return _decimal_sums(one, given, argument)
             case "SUM" | "AVG":
                 values, valid = numbers(argument)
                 is_real = one.function == "AVG" or values.dtype.kind == "f"
                 wide = values.astype(np.float64 if is_real else np.int64)
-                return self._sums(one, wide, valid, counts=False)
+                return _sums(one, given, wide, valid, counts=False)
             case _:
                 assert_never(one.function)
 
@@ -164,51 +177,96 @@ class Listed:
         """The values that an aggregate is taken of, for each row of the matches."""
         if one.argument is None:
             return pa.nulls(len(self._labels))
-        return plain(column_of(one.argument, one.read, self._of_matches, len(self._labels)))
+        return self._of_rows(one.argument, one.read)
 
-    def _given(self, one: RowAggregate) -> tuple[np.ndarray, ...]:
-        return self._matches, self._labels, self._shown, self._chosen(one.variables)
+    def _of_rows(self, tree: trees.Tree, type: str) -> pa.Array:
+        return plain(column_of(tree, type, self._of_matches, len(self._labels)))
 
-    def _sums(
-        self, one: RowAggregate, values: np.ndarray, valid: np.ndarray, *, counts: bool
-    ) -> Numbers:
-        """COUNT, SUM and AVG of numbers of 64 bits."""
-        real = values.dtype == np.float64
-        results = np.empty(len(self._shown), values.dtype)
-        found = np.empty(len(self._shown), np.int64)
-        kernel = aggregate_real if real else aggregate_whole
-        given = values, np.array(valid, np.bool_)
-        kernel(*self._given(one), one.final, *given, results, found)
-        if counts:
-            return Numbers(found, np.ones(len(found), np.bool_))
-        if one.function == "AVG":
-            results = results / np.maximum(found, 1)
-        return Numbers(results, found > 0)
-
-    def _decimal_sums(self, one: RowAggregate, argument: pa.Array) -> Numbers:
-        matches, places = self._shown[:, 0], self._shown[:, 1]
-        begins = self._matches[matches, passes.FIRST_LABEL]
-        lengths = self._matches[matches, passes.LENGTH] if one.final else places + 1
-        chosen = pa.array(self._chosen(one.variables)[self._labels])
-        taken = pc.if_else(chosen, argument, pa.scalar(None, argument.type))
-        return sums_of_decimals(taken, begins, begins + np.maximum(lengths, 0), one.function)
-
-    def _extreme(self, one: RowAggregate, argument: pa.Array) -> pa.Array:
-        values, valid = _ordered(argument)
-        places = np.empty(len(self._shown), np.int64)
-        given = values, np.array(valid, np.bool_)
-        least_or_greatest_place(*self._given(one), one.final, *given, one.function == "MIN", places)
-        return argument.take(pa.array(places, mask=places < 0))
-
-    def _lists(self, one: RowAggregate, argument: pa.Array) -> pa.Array:
+    def _places(
+        self, one: RowAggregate, argument: pa.Array, given: _Given
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of the matches that an aggregate takes, in its order, and where those of each
+        row of the result end."""
         ends = np.empty(len(self._shown), np.int64)
-        given = *self._given(one), one.final, ends
-        count = list_visible(*given, np.zeros(0, np.int64))
+        count = list_visible(*given, ends, np.zeros(0, np.int64))
         places = np.empty(max(count, 1), np.int64)
-        list_visible(*given, places)
-        values = argument.take(pa.array(places[:count]))
-        offsets = np.concatenate([[0], ends]).astype(np.int32)
-        return as_column(pa.ListArray.from_arrays(pa.array(offsets), values), one.type)
+        list_visible(*given, ends, places)
+        places = places[:count]
+        if not (one.kept or one.order or one.distinct):
+            return places, ends
+        of = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+        if one.kept is not None:
+            kept = pc.fill_null(self._of_rows(one.kept, "BOOLEAN"), False)
+            chosen = kept.to_numpy(zero_copy_only=False)[places]
+            places, of = places[chosen], of[chosen]
+        if one.order:
+            keys = [key for by in one.order for key in self._sort_keys(by, places)]
+            places = places[np.lexsort([*reversed(keys), of])]
+        if one.distinct:
+            codes = codes_of_keys([argument.take(pa.array(places))], len(places))
+            pairs = of * (int(codes.max(initial=0)) + 1) + codes
+            firsts = np.sort(np.unique(pairs, return_index=True)[1])
+            places, of = places[firsts], of[firsts]
+        return places, np.searchsorted(of, np.arange(len(ends)), side="right")
+
+    def _sort_keys(self, by: SortedBy, places: np.ndarray) -> list[np.ndarray]:
+        column = self._of_rows(by.value, by.type).take(pa.array(places))
+        if column.null_count and by.nulls_first is None:
+            row = int(self._rows[places[first_null(column)]])
+            raise EventError(
+                f"query {self._plan.name!r} sorts the values of an aggregate by one that is NULL "
+                f"in row {row} of its order. Leave such rows out by FILTER (WHERE …), or write "
+                "NULLS FIRST or NULLS LAST"
+            )
+        return sort_keys(column, descending=by.descending, nulls_first=by.nulls_first)
+
+
+_Given: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]
+"""What the kernels of aggregates read: the matches, the variables of their rows, the rows of the
+result, the variables that count, and whether the aggregate is FINAL."""
+
+
+def _as_matches(ends: np.ndarray) -> _Given:
+    """Some values for each row of the result, as the rows of a match of its own."""
+    matches = np.zeros((len(ends), passes.MATCH_COLUMNS), np.int64)
+    matches[:, passes.LENGTH] = np.diff(ends, prepend=0)
+    matches[:, passes.FIRST_LABEL] = ends - matches[:, passes.LENGTH]
+    shown = np.stack([np.arange(len(ends)), matches[:, passes.LENGTH] - 1], axis=1)
+    labels = np.zeros(int(ends[-1]) if len(ends) else 0, np.int32)
+    return matches, labels, shown, np.ones(1, np.bool_), True
+
+
+def _sums(
+    one: RowAggregate, given: _Given, values: np.ndarray, valid: np.ndarray, *, counts: bool
+) -> Numbers:
+    """COUNT, SUM and AVG of numbers of 64 bits."""
+    rows = len(given[2])
+    results, found = np.empty(rows, values.dtype), np.empty(rows, np.int64)
+    kernel = aggregate_real if values.dtype == np.float64 else aggregate_whole
+    kernel(*given, values, np.array(valid, np.bool_), results, found)
+    if counts:
+        return Numbers(found, np.ones(len(found), np.bool_))
+    if one.function == "AVG":
+        results = results / np.maximum(found, 1)
+    return Numbers(results, found > 0)
+
+
+def _decimal_sums(one: RowAggregate, given: _Given, argument: pa.Array) -> Numbers:
+    rows, labels, shown, variables, final = given
+    matches, places = shown[:, 0], shown[:, 1]
+    begins = rows[matches, passes.FIRST_LABEL]
+    lengths = rows[matches, passes.LENGTH] if final else places + 1
+    chosen = pa.array(variables[labels])
+    taken = pc.if_else(chosen, argument, pa.scalar(None, argument.type))
+    return sums_of_decimals(taken, begins, begins + np.maximum(lengths, 0), one.function)
+
+
+def _extreme(one: RowAggregate, given: _Given, argument: pa.Array) -> pa.Array:
+    values, valid = _ordered(argument)
+    places = np.empty(len(given[2]), np.int64)
+    least = one.function == "MIN"
+    least_or_greatest_place(*given, values, np.array(valid, np.bool_), least, places)
+    return argument.take(pa.array(places, mask=places < 0))
 
 
 def _ordered(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -219,12 +277,3 @@ def _ordered(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         return ranks_of_texts(column), np.asarray(column.is_valid())
     values, valid = numbers(column)
     return values.astype(np.float64 if values.dtype.kind == "f" else np.int64), valid
-
-
-def ranks_of_texts(column: pa.Array) -> np.ndarray:
-    """int64 in the order of a column of texts; anything where NULL."""
-    coded = column.dictionary_encode()
-    ranks = np.empty(max(len(coded.dictionary), 1), np.int64)
-    ranks[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(coded.dictionary))
-    found: np.ndarray = ranks[pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)]
-    return found

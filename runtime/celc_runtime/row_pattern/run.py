@@ -17,16 +17,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import numbers, sortable, whole_numbers
-from celc_runtime.arrow.decimal_vectors import ranks_of_decimals
+from celc_runtime.arrow.arrays import numbers, whole_numbers
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.jit.kernels import STEPS_IN_PYTHON, compiling
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.row_pattern import LETTERS, RowPlan
 from celc_runtime.row_pattern import passes
-from celc_runtime.row_pattern.measured import Listed, ranks_of_texts
+from celc_runtime.row_pattern.measured import Listed
 from celc_runtime.row_pattern.measures import result_rows
 from celc_runtime.row_pattern.passes import (
     CURSOR,
@@ -51,6 +49,7 @@ from celc_runtime.row_pattern.passes import (
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.schemas import output_schema
 from celc_runtime.row_pattern.search import NO_LIMIT, Searched, find_by_search
+from celc_runtime.row_pattern.sorting import first_null, sort_keys
 from celc_runtime.row_pattern.tables import conforming_table, last_border
 from celc_runtime.row_pattern.texts import Texts
 
@@ -155,31 +154,15 @@ def _partitions(plan: RowPlan, columns: dict[int, pa.Array]) -> tuple[pa.Array |
 
 def _sort_keys(plan: RowPlan, number: int, column: pa.Array, order: Any) -> list[np.ndarray]:
     """Keys that sort as a column does, the first one first."""
-    found = []
-    if column.null_count:
-        if order.nulls_first is None or (plan.within is not None and order is plan.order_by[0]):
-            row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-            told = " WITHIN measures times." if order.nulls_first is not None else ""
-            raise EventError(
-                f"query {plan.name!r} is in the order of {plan.columns[number].name!r}, and row "
-                f"{row} has NULL there.{told} Leave such rows out"
-                + (", or write NULLS FIRST or NULLS LAST" if not told else "")
-            )
-        nulls = column.is_null().to_numpy(zero_copy_only=False)
-        found.append(~nulls if order.nulls_first else nulls)
-    if pa.types.is_string(column.type):
-        values = ranks_of_texts(column)
-    elif pa.types.is_decimal(column.type):
-        values = ranks_of_decimals(column).values
-    elif column.null_count == len(column):
-        values = np.zeros(len(column), np.int64)
-    else:
-        filled = column
-        if column.null_count:
-            filled = pc.fill_null(column, column.drop_null()[0])
-        values = whole_numbers(sortable(filled))
-    found.append(~values if order.descending else values)
-    return found
+    is_time = plan.within is not None and order is plan.order_by[0]
+    if column.null_count and (order.nulls_first is None or is_time):
+        told = " WITHIN measures times." if order.nulls_first is not None else ""
+        raise EventError(
+            f"query {plan.name!r} is in the order of {plan.columns[number].name!r}, and row "
+            f"{first_null(column)} has NULL there.{told} Leave such rows out"
+            + (", or write NULLS FIRST or NULLS LAST" if not told else "")
+        )
+    return sort_keys(column, descending=order.descending, nulls_first=order.nulls_first)
 
 
 def _is_sorted(keys: list[np.ndarray]) -> bool:
