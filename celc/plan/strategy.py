@@ -657,6 +657,15 @@ def _bounded(
     return StraightLine(update.piles, f"{_why_piles(update.piles)}; {why}", bounds)
 
 
+def starts_apart(query: Query) -> bool:
+    """Whether a graph of the matches does not tell when they start.
+
+    The first of several events that last need not be the one that starts first, and of
+    simultaneous events the graph knows instants.
+    """
+    return query.lasting and (query.simultaneous or query.collapsed)
+
+
 def _in_graph(given: ChoiceInput, listing: Checked) -> Checked:
     """The listing, and whether a graph can hold its matches."""
     if listing.looks_outside or listing.distinct:
@@ -666,10 +675,10 @@ def _in_graph(given: ChoiceInput, listing: Checked) -> Checked:
     except NotCarriedError as error:
         return replace(listing, apart=str(error))
     all_of_end = given.query.collapsed or given.query.total is not None
-    # Bounds of sums cut a search early. A graph has a node for each sum. Of events that last it
-    # knows instants, and each match starts with an event of its own.
-    pads = given.query.lasting and given.query.simultaneous
-    unites = all_of_end and not (listing.selector or listing.sum_bounds or pads)
+    # Bounds of sums cut a search early. A graph has a node for each sum.
+    unites = all_of_end and not (
+        listing.selector or listing.sum_bounds or starts_apart(given.query)
+    )
     return replace(listing, carried=kept, unites=unites)
 
 

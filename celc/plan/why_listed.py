@@ -14,7 +14,15 @@ from celc.normal.conditions.sum_bounds import sum_bounds_of
 from celc.normal.divide import Definitions
 from celc.normal.show import show_clause
 from celc.plan.carried import why_not_carried
-from celc.plan.strategy import ByDefinition, Checked, ChoiceInput, Counted, InWorlds, Strategy
+from celc.plan.strategy import (
+    ByDefinition,
+    Checked,
+    ChoiceInput,
+    Counted,
+    InWorlds,
+    Strategy,
+    starts_apart,
+)
 
 
 @frozen
@@ -62,7 +70,7 @@ def _left_to_a_walk(given: ChoiceInput, listing: Checked) -> Iterator[Cause]:
         yield Cause("events before a match can rule it out")
     if listing.after:
         yield Cause("events after a match can rule it out")
-    if given.query.lasting and given.query.simultaneous:
+    if starts_apart(given.query):
         yield Cause("a graph of matches does not tell where an event that lasts starts")
     if listing.distinct:
         yield Cause(
