@@ -70,8 +70,13 @@ def settings(spark: Any, wanted: Mapping[str, str]) -> Iterator[None]:
 
 def query(text: str, **options: Any) -> CompiledQuery:
     """A query over `DECLARATIONS` in the order of `ts`, run as plain Python."""
+    return only_query(queries(text, **options))
+
+
+def queries(text: str, **options: Any) -> celc.Matcher:
+    """The same of several."""
     with interpreted():
-        return only_query(celc.compile(DECLARATIONS + text, **{"order_by": "ts"} | options))
+        return celc.compile(DECLARATIONS + text, **{"order_by": "ts"} | options)
 
 
 # --- events ---------------------------------------------------------------------------------------
