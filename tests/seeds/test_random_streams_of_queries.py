@@ -11,8 +11,8 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -25,7 +25,7 @@ from celc_runtime.chain.streams.units import can_share
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.stream.formats import StreamOptions
-from engines import Event, interpreted, table_of
+from engines import Event, as_on_spark, interpreted, table_of
 from module_streams_by_hand import ModuleOperator, module_streamed
 from queries_over_queries import source_table
 from strategies_queries import random_chain
@@ -70,32 +70,59 @@ def _in_time(text: str) -> str:
     return re.sub(r"\.ts > 3", ".id > 0", text)
 
 
-def check_chain(seed: int) -> list[str]:
-    """Compare the readers of one chain; returns what came of each."""
+class Reader(NamedTuple):
+    """A query of a chain that a stream runs, and the events that it reads."""
+
+    text: str
+    query: Any  # as on Spark
+    table: pa.Table
+
+    @property
+    def wanted(self) -> pa.Table:
+        """What a table answers, when no more events come."""
+        positions = self.query.plan.answer.positions
+        return self.query.with_options(at_end="closed", positions=positions).match_table(self.table)
+
+
+def readers_of(seed: int, *, suffix: str = "") -> Iterator[Reader | str]:
+    """The readers of one chain, or why a stream does not run them. suffix: of their names."""
     rng = random.Random(seed)
     chain = random_chain(random.Random(seed))
-    module = _compiled(_in_time(chain.text), order_by="ts")
+    names = (*chain.readers, *chain.totals)
+    text = re.sub(rf"\b({'|'.join(names)})\b", rf"\1{suffix}", _in_time(chain.text))
+    module = _compiled(text, order_by="ts")
     if module is None:
-        return ["refused"]
-    found = []
+        yield "refused"
+        return
     events = [{**event, "ts": event["ts"] * 1000} for event in chain.events]
-    for name in (*chain.readers, *chain.totals):
-        query = module.queries[name].with_options(
+    for name in names:
+        query = module.queries[f"{name}{suffix}"].with_options(
             tiebreak="number", positions=rng.random() < 0.3 or None
         )
-        program = query.program.on_spark
-        reason = why_not(program, Route.UNBOUNDED)
+        query = as_on_spark(query)
+        reason = why_not(query.program, Route.UNBOUNDED)
         if reason is not None:
-            found.append(reason.code)
+            yield reason.code
             continue
         table = source_table(query, events)
         table = table.append_column("number", pa.array(range(len(table)), pa.int64()))
-        closed = query.with_options(at_end="closed", positions=program.plan.answer.positions)
-        wanted = closed.match_table(table)
+        yield Reader(text, query, table)
+
+
+def check_chain(seed: int) -> list[str]:
+    """Compare the readers of one chain; returns what came of each."""
+    rng = random.Random(seed)
+    found = []
+    for reader in readers_of(seed):
+        if isinstance(reader, str):
+            found.append(reader)
+            continue
+        program, wanted = reader.query.program, reader.wanted
         options = StreamOptions({"number": "LONG"}, buckets=_buckets(program, rng))
-        rows = module_streamed(operator_of(program, Wanted()), table, rng, options=options)
+        operator = operator_of(program, Wanted())
+        rows = module_streamed(operator, reader.table, rng, options=options)
         told = same_rows(rows, wanted.to_pylist())
-        assert not told, f"seed {seed}, {name}\n{chain.text}\n{told}\n{events}"
+        assert not told, f"seed {seed}, {program.name}\n{reader.text}\n{told}\n{reader.table}"
         found.append("rows" if wanted.num_rows else "no rows")
     return found
 

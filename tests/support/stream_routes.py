@@ -8,6 +8,7 @@ import os
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
@@ -69,8 +70,13 @@ def settings(spark: Any, wanted: Mapping[str, str]) -> Iterator[None]:
 
 def query(text: str, **options: Any) -> CompiledQuery:
     """A query over `DECLARATIONS` in the order of `ts`, run as plain Python."""
+    return only_query(queries(text, **options))
+
+
+def queries(text: str, **options: Any) -> celc.Matcher:
+    """The same of several."""
     with interpreted():
-        return only_query(celc.compile(DECLARATIONS + text, **{"order_by": "ts"} | options))
+        return celc.compile(DECLARATIONS + text, **{"order_by": "ts"} | options)
 
 
 # --- events ---------------------------------------------------------------------------------------
@@ -197,12 +203,12 @@ def rows_of(found: Any) -> list[str]:
 
 
 def canonical(value: Any) -> str:
-    """A row as text, times as Spark's JSON writes them."""
-    return json.dumps(value, sort_keys=True, default=lambda time: _iso(time))
+    """A row as text, times and whole numbers as Spark's JSON writes them."""
+    return json.dumps(value, sort_keys=True, default=_as_json)
 
 
-def _iso(time: dt.datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def _as_json(value: dt.datetime | Decimal) -> str | int:
+    return int(value) if isinstance(value, Decimal) else value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def wanted(found: pa.Table) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from stream_routes import (
     events,
     files,
     parts,
+    queries,
     query,
     run,
     settings,
@@ -45,6 +47,26 @@ TEXT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40 A
 SILENT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; !(B AS y FILTER y.v > 45) FOR 5 SECONDS)
     FILTER x.v > 40 PARTITION BY id"""
 
+CHAIN = """QUERY pair:
+SELECT x.v AS v FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40 AND y.v > 40
+PARTITION BY id WITHIN 5 SECONDS [ts]
+QUERY alone:
+SELECT x.v AS v FROM S WHERE A AS x ; !B FOR 2 SECONDS [ts] PARTITION BY id
+QUERY twice:
+SELECT p, q FROM pair, alone WHERE pair AS p ; alone AS q PARTITION BY id WITHIN 20 SECONDS [ts]
+QUERY chain:
+SELECT t, b FROM twice, S WHERE twice AS t ; B AS b PARTITION BY id WITHIN 20 SECONDS [ts]"""
+
+_PAIRS = """QUERY q{n}: SELECT x, y FROM S WHERE (A AS x ; B AS y) FILTER x.v > {n} AND y.v < {less}
+    PARTITION BY id WITHIN {seconds} SECONDS [ts]"""
+
+_ALONE = """QUERY q{n}: SELECT x.v AS v FROM S
+    WHERE (A AS x FILTER x.v > {n}) ; !B FOR {seconds} SECONDS [ts] PARTITION BY id"""
+
+FIFTY = "\n".join(
+    (_PAIRS if n % 5 else _ALONE).format(n=n, less=60 - n, seconds=2 + n % 7) for n in range(50)
+)
+
 DRIVER = '''
 import os, signal, sys
 from functools import partial
@@ -53,9 +75,9 @@ from pathlib import Path
 from celc_runtime.stream import match as stream
 from celc_runtime import finish
 from pyspark.sql import SparkSession
-from stream_routes import SETTINGS, files, query
+from stream_routes import SETTINGS, files, queries
 
-folder, text, master, kill = Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+folder, (text, asked, master, kill) = Path(sys.argv[1]), sys.argv[2:]
 
 
 def once(marker):
@@ -107,7 +129,9 @@ builder = (
 for name, value in SETTINGS.items():
     builder = builder.config(name, value)
 spark = builder.getOrCreate()
-matches = query(text).match_stream(files(spark, folder / "in"), watermark="2 seconds")
+module = queries(text)
+route = module.queries[asked].match_stream if asked else module.match_all_stream
+matches = route(files(spark, folder / "in"), watermark="2 seconds")
 checkpoint = str(folder / "checkpoint")
 writer = matches.writeStream.format("parquet").option("path", str(folder / "out"))
 writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
@@ -121,13 +145,14 @@ spark.stop()
 '''
 
 
-def _start(folder: Path, master: str, kill: str, text: str = TEXT) -> Any:
+def _start(folder: Path, master: str, kill: str, text: str = TEXT, name: str = "pairs") -> Any:
+    """A driver that runs a query, or all of a text if `name` is empty."""
     script = folder / "driver.py"
     script.write_text(DRIVER)
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     more = {"PYSPARK_PYTHON": sys.executable, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     return subprocess.Popen(
-        [sys.executable, str(script), str(folder), text, master, kill],
+        [sys.executable, str(script), str(folder), text, name, master, kill],
         stdout=(folder / "said").open("a"),
         stderr=subprocess.STDOUT,
         env=os.environ | more,
@@ -154,31 +179,41 @@ def _killed(driver: Any, folder: Path, at: int, after: float) -> bool:
             driver.wait()
             return True
         time.sleep(0.02)
-    assert driver.returncode == 0, (folder / "said").read_text()[-8000:]
+    assert driver.returncode == 0, _said(folder)
     return False
+
+
+def _said(folder: Path) -> str:
+    """The errors that the drivers told; plans take pages between them."""
+    lines = (folder / "said").read_text().splitlines()
+    return "\n".join(line[:400] for line in lines if re.search("Error|Exception|Caused", line))
 
 
 def _answer(folder: Path) -> list[str]:
     return wanted(pq.read_table(folder / "all"))
 
 
+def _killed_often(folder: Path, kills: int, rows: Any, text: str, name: str) -> None:
+    """A driver that is killed at random moments of 30 micro-batches, and started again until it
+    gets through; the last one runs `finish`, too."""
+    rnd = random.Random(kills)
+    write_files(folder / "in", [table(part) for part in parts(rows, 30)])
+    died = 0
+    for at in sorted(rnd.sample(range(1, 30), kills)):
+        driver = _start(folder, "local[2]", "driver", text, name)
+        died += _killed(driver, folder, at, rnd.random())
+    driver = _start(folder, "local[2]", "driver", text, name)
+    assert driver.wait() == 0, _said(folder)
+    assert died == kills
+    assert _last(folder) >= 29
+
+
 @pytest.mark.parametrize("kills", [1, 7])
 @pytest.mark.parametrize("text", [TEXT, SILENT], ids=["pairs", "deadlines"])
 def test_a_driver_that_is_killed(text: str, kills: int, spark: Any, tmp_path: Path) -> None:
-    """At random moments of 30 micro-batches, and started again until it gets through; the last one
-    runs `finish`, too."""
     assert spark.version  # Java has been found
-    rnd = random.Random(kills)
     rows = events(300, keys=5)
-    write_files(tmp_path / "in", [table(part) for part in parts(rows, 30)])
-    moments = sorted(rnd.sample(range(1, 30), kills))
-    died = 0
-    for at in moments:
-        died += _killed(_start(tmp_path, "local[2]", "driver", text), tmp_path, at, rnd.random())
-    driver = _start(tmp_path, "local[2]", "driver", text)
-    assert driver.wait() == 0, (tmp_path / "said").read_text()[-8000:]
-    assert died == kills
-    assert _last(tmp_path) >= 29
+    _killed_often(tmp_path, kills, rows, text, "pairs")
     compiled = query(text)
     if compiled.plan.choice.deadlines:
         compiled = compiled.with_options(at_end="closed")
@@ -187,12 +222,30 @@ def test_a_driver_that_is_killed(text: str, kills: int, spark: Any, tmp_path: Pa
     assert len(expected) > 50
 
 
+@pytest.mark.parametrize(("text", "name"), [(CHAIN, "chain"), (FIFTY, "")], ids=["chain", "fifty"])
+def test_a_driver_of_several_queries_that_is_killed(
+    text: str, name: str, spark: Any, tmp_path: Path
+) -> None:
+    """Twenty times."""
+    assert spark.version
+    rows = events(300, keys=5)
+    _killed_often(tmp_path, 20, rows, text, name)
+    module = queries(text)
+    found = pq.read_table(tmp_path / "all")
+    for one in [name] if name else module.queries:
+        compiled = module.queries[one].with_options(at_end="closed", positions=False)
+        expected = compiled.match_table(table(rows))
+        assert wanted(found if name else module.rows(found, one)) == wanted(expected), one
+        assert len(expected) or not name
+    assert len(found) > 50
+
+
 def test_workers_that_are_killed(spark: Any, tmp_path: Path) -> None:
     """One within a bucket's step, one when all states of its task have been changed."""
     rows = events(120, keys=5)
     write_files(tmp_path / "in", [table(part) for part in parts(rows, 4)])
     driver = _start(tmp_path, "local[2,4]", "workers")
-    assert driver.wait() == 0, (tmp_path / "said").read_text()[-8000:]
+    assert driver.wait() == 0, _said(tmp_path)
     assert (tmp_path / "task_route").exists()
     assert (tmp_path / "unpacking_route").exists()
     assert (tmp_path / "said").read_text().count("Exception in task") >= 2

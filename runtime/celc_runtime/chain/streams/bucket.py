@@ -8,6 +8,7 @@ late for all units if it is late for one. So all queries of an operator read the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -160,6 +161,8 @@ class ModuleReader:
         answers: dict[str, list[pa.RecordBatch]] = {}
         due: list[int] = []
         for place, (one, bucket) in enumerate(zip(self.units, buckets, strict=True)):
+            if place:
+                bucket.begun = time.perf_counter_ns()  # until then, the others were at work
             clock = one.unit.watermark(watermark)
             rows = self._rows_read(one, answers)
             one.reader.run(bucket, clock, never_late=rows, late=late[place])

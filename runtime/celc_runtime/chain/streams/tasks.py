@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 from celc_runtime.arrow.events.paths import received
 from celc_runtime.chain.streams.bucket import Asked, ModuleStep
 from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.chain.streams.unit_rows import UnitRows
 from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.many.answers import QUERY
 from celc_runtime.plan.errors import StateError
@@ -156,51 +157,66 @@ def _summed(steps: Sequence[Step]) -> Step:
 # --- packing --------------------------------------------------------------------------------------
 
 
+class ModulePacker:
+    """Packs the rows of the tasks of an operator."""
+
+    def __init__(self, operator: Operator, options: StreamOptions) -> None:
+        self._operator = operator
+        self._options = options
+        self._packers: dict[int, Packer] = {}
+        self._rows: dict[int, UnitRows] = {}
+        for place, unit in enumerate(operator.units):
+            packer = Packer(unit.program.plan, unit.options(options))
+            self._packers[place] = packer
+            self._rows[place] = UnitRows(unit, packer.layout, options)
+        if options.late == "side":
+            self._packers[_INPUT] = Packer(operator.input, options)
+
+    def packed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a task, as values of bytes for buckets and units."""
+        parts: dict[int, list[Part]] = {place: [] for place in self._packers}
+        count = 0
+        for batch in map(received, batches):
+            if not len(batch):
+                continue
+            for place, of_unit in self._parts(batch):
+                parts[place] += of_unit
+            count += len(batch)
+            if count >= ROWS_AT_ONCE:
+                yield from self._packed(parts)
+                parts, count = {place: [] for place in self._packers}, 0
+        if count:
+            yield from self._packed(parts)
+
+    def _parts(self, batch: pa.RecordBatch) -> Iterator[tuple[int, Iterable[Part]]]:
+        options = self._options
+        table = pa.Table.from_batches([batch])
+        for place, packer in self._packers.items():
+            if place == _INPUT:
+                yield place, [encoded(self._operator.input, packer.layout, options, batch)]
+                continue
+            wanted = options.wanted[place] if options.wanted else ""
+            rows = table.filter(table.column(wanted)) if wanted else table
+            yield place, self._rows[place].of_input(rows)
+
+    def _packed(self, parts: Mapping[int, list[Part]]) -> Iterator[pa.RecordBatch]:
+        for place, of_unit in parts.items():
+            if not of_unit:
+                continue
+            if place:
+                # Rows of undeclared types are counted once.
+                of_unit = [part._replace(undeclared=0) for part in of_unit]
+            found = self._packers[place].packed(of_unit)
+            events = [_UNIT.pack(place) + events.as_py() for events in found.column("events")]
+            arrays = [found.column("bucket"), pa.array(events, pa.binary())]
+            yield pa.RecordBatch.from_arrays(arrays, schema=PACKED_SCHEMA)
+
+
 def packed(
     operator: Operator, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a task, as values of bytes for buckets and units."""
-    reader = operator.reader(options)
-    packers = {
-        place: Packer(one.unit.program.plan, one.unit.options(options))
-        for place, one in enumerate(reader.units)
-    }
-    if options.late == "side":
-        packers[_INPUT] = Packer(operator.input, options)
-    parts: dict[int, list[Part]] = {place: [] for place in packers}
-    count = 0
-    for batch in map(received, batches):
-        if not len(batch):
-            continue
-        table = pa.Table.from_batches([batch])
-        for place, packer in packers.items():
-            if place == _INPUT:
-                parts[place].append(encoded(operator.input, packer.layout, options, batch))
-                continue
-            wanted = options.wanted[place] if options.wanted else ""
-            rows = table.filter(table.column(wanted)) if wanted else table
-            parts[place] += reader.units[place].rows.of_input(rows)
-        count += len(batch)
-        if count >= ROWS_AT_ONCE:
-            yield from _packed(packers, parts)
-            parts, count = {place: [] for place in packers}, 0
-    if count:
-        yield from _packed(packers, parts)
-
-
-def _packed(
-    packers: Mapping[int, Packer], parts: Mapping[int, list[Part]]
-) -> Iterator[pa.RecordBatch]:
-    for place, of_unit in parts.items():
-        if not of_unit:
-            continue
-        if place:
-            # Rows of undeclared types are counted once.
-            of_unit = [part._replace(undeclared=0) for part in of_unit]
-        found = packers[place].packed(of_unit)
-        events = [_UNIT.pack(place) + events.as_py() for events in found.column("events")]
-        arrays = [found.column("bucket"), pa.array(events, pa.binary())]
-        yield pa.RecordBatch.from_arrays(arrays, schema=PACKED_SCHEMA)
+    return ModulePacker(operator, options).packed(batches)
 
 
 # --- unpacking ------------------------------------------------------------------------------------
@@ -322,13 +338,43 @@ def check_header(operator: Operator, options: StreamOptions, label: int, header:
     operator.reader(options).check(number, header)
 
 
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """What a worker keeps of an operator between micro-batches; it depends on no event."""
+
+    operator: Operator
+    options: StreamOptions
+
+    @cached_property
+    def packer(self) -> ModulePacker:
+        return ModulePacker(self.operator, self.options)
+
+    @cached_property
+    def task(self) -> ModuleTask:
+        return ModuleTask(self.operator, self.options)
+
+
+_MOST_KEPT = 8
+_KEPT: dict[tuple[Any, ...], tuple[Program, _Kept]] = {}
+
+
+def _kept(program: Program, wanted: Sequence[Any], options: Mapping[str, Any]) -> _Kept:
+    """The operator of a program that was sent, the same one while a process lives: a module with
+    hundreds of queries takes long to read.
+
+    Programs of one module share its globals. Those of all its queries have no options but these.
+    """
+    key = id(program.module), "" if wanted[0] else repr(program.plan), repr(wanted), repr(options)
+    if key not in _KEPT:
+        while len(_KEPT) >= _MOST_KEPT:
+            del _KEPT[next(iter(_KEPT))]
+        found = _Kept(operator_of(program, Wanted.of(wanted)), options_of(options))
+        _KEPT[key] = program, found  # the program, so that its module stays
+    return _KEPT[key][1]
+
+
 def _new_task(program: Program, wanted: Sequence[Any], options: Mapping[str, Any]) -> ModuleTask:
-    return ModuleTask(operator_of(program, Wanted.of(wanted)), options_of(options))
-
-
-_STEPS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {function.__name__: function for function in (packed, unpacked, finished)}
-)
+    return _kept(program, wanted, options).task
 
 
 def _run_step(
@@ -338,5 +384,8 @@ def _run_step(
     options: Mapping[str, Any],
     batches: Iterable[pa.RecordBatch],
 ) -> Any:
-    operator = operator_of(program, Wanted.of(wanted))
-    return settled_after(_STEPS[step](operator, options_of(options), batches))
+    kept = _kept(program, wanted, options)
+    if step == "packed":
+        return settled_after(kept.packer.packed(batches))
+    function = unpacked if step == "unpacked" else finished
+    return settled_after(function(kept.operator, kept.options, batches))

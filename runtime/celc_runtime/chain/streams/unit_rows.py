@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -90,18 +90,3 @@ class UnitRows:
         program = self._unit.program
         (batch,) = pa.Table.from_batches(entered(program, events)).combine_chunks().to_batches()
         return encoded(program.plan, self._layout, self._own, batch)
-
-
-def rows_of_answers(
-    unit: Unit,
-    rows: UnitRows,
-    layout: RowLayout,
-    answers: Mapping[str, Sequence[pa.RecordBatch]],
-    programs: Mapping[str, Program],
-) -> Rows:
-    """The rows of all queries that a unit reads, as its events."""
-    found = [
-        rows.of_answer(programs[name], number, answers[name])
-        for number, name in enumerate((one.name for one in unit.query.levels), 1)
-    ]
-    return layout.joined([one for one in found if len(one.records)])

@@ -1,6 +1,7 @@
 """The query that wrote a state, as a few bytes that show what differs in another query."""
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -88,6 +89,14 @@ def normalised(text: str, query: str) -> str:
 
     It has the declarations, and the text from the query's name to the next query.
     """
+    head, whole, own = _parted(text)
+    return " ".join(part for part in (head, own.get(query, whole)) if part)
+
+
+@lru_cache(maxsize=4)  # a file can have hundreds of queries, and each asks for its own part
+def _parted(text: str) -> tuple[str, str, dict[str, str]]:
+    """The tokens before the first query, all tokens where there is no such query, and those of
+    each query, by its name."""
     tokens = [
         token
         for token in _TOKEN.findall(text)
@@ -96,15 +105,12 @@ def normalised(text: str, query: str) -> str:
     starts = [
         place
         for place in range(len(tokens) - 2)
-        if tokens[place].upper() == "QUERY" and tokens[place + 2] == ":"
+        if tokens[place + 2] == ":" and tokens[place].upper() == "QUERY"
     ]
+    whole = " ".join(tokens)
     if not starts:
-        return " ".join(tokens)
-    ends = [*starts[1:], len(tokens)]
-    names = [tokens[start + 1].strip("`") for start in starts]
-    own = [
-        tokens[start:end]
-        for name, start, end in zip(names, starts, ends, strict=True)
-        if name == query
-    ]
-    return " ".join([*tokens[: starts[0]], *(own[0] if own else tokens)])
+        return "", whole, {}
+    own: dict[str, str] = {}
+    for start, end in pairwise([*starts, len(tokens)]):
+        own.setdefault(tokens[start + 1].strip("`"), " ".join(tokens[start:end]))
+    return " ".join(tokens[: starts[0]]), whole, own

@@ -66,6 +66,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -199,9 +200,10 @@ class StateFormat:
         self.layout = layout
         self._contexts = max(1, len(contexts))
         self._has_contexts = len(contexts) > 0
-        self._identity = identity(plan, layout, text, contexts.tobytes())
-        other = replace(plan, answer=replace(plan.answer, positions=not plan.answer.positions))
-        self._with_other_positions = identity(other, layout, text, contexts.tobytes())
+        self._identity_of = partial(
+            identity, layout=layout, text=text, contexts=contexts.tobytes()
+        )
+        self._identity = self._identity_of(plan)
         self._buckets = buckets
         self.leaves_earlier = tuple(leaves_earlier)
         self._most_values = (1, len(self.leaves_earlier), _MOST_VALUES)  # by kind
@@ -262,9 +264,10 @@ class StateFormat:
         if header.checksum != checksum_of(data):
             raise self.damaged("its checksum does not fit")
         if header.identity != self._identity:
-            raise other_query(
-                self._plan, header.identity, self._identity, self._with_other_positions
-            )
+            answer = self._plan.answer
+            answer = replace(answer, positions=not answer.positions)
+            other = self._identity_of(replace(self._plan, answer=answer))
+            raise other_query(self._plan, header.identity, self._identity, other)
         if bool(header.rules) != bool(self._rules):
             raise self.damaged("its header says what no header does")
         if header.rules != self._rules:
