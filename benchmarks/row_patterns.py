@@ -6,6 +6,8 @@ Patterns of one table, as one partition and as 100,000: the two passes of the ke
 goal is 30 million rows a second), the kernel with the conditions, and `match_table` as a whole,
 which looks at the order and writes the rows of the result as well. `backtracking`: a loop in Numba
 that tries each start depth first, as the engines do that promise nothing, on 20,000 rows.
+`rare`: `match_table` on rows in no order, where one partition in a hundred has a row of B; `bound`:
+a condition of DEFINE that bounds the match in time.
 
 Every time is CPU time of one thread, the best of several runs; ratios to the calibration kernel of
 `common.py`, timed in the same run, are what to compare between machines.
@@ -40,6 +42,8 @@ PATTERNS = {
     "V shape": "PATTERN (S D+ U+) DEFINE D AS v < PREV(v), U AS v > PREV(v))",
 }
 FEW = 20_000
+_RARE = "PATTERN (A X* B) DEFINE A AS v < 500, B AS v > 5000)"
+_BOUND = "PATTERN (A X* B) DEFINE A AS v < 500, B AS v > 995 AND ts <= A.ts + INTERVAL '20' SECOND)"
 
 
 def table(rows: int, parts: int) -> pa.Table:
@@ -53,6 +57,24 @@ def table(rows: int, parts: int) -> pa.Table:
             "v": rng.integers(0, 1000, rows).astype(np.int32),
         }
     )
+
+
+def rare(rows: int) -> dict[str, float]:
+    """Million rows a second of `match_table` for `_RARE` and `_BOUND`."""
+    rng = np.random.default_rng(2)
+    data = table(rows, -(-rows // 20))
+    values = data.column("v").to_numpy().copy()
+    values[15::2000] = 6000
+    data = data.set_column(2, "v", pa.array(values)).take(pa.array(rng.permutation(rows)))
+    times = pa.array(np.arange(rows) * 1_000_000, pa.timestamp("us", "UTC"))
+    timed = table(rows, 20).set_column(1, "ts", times)
+    found = {}
+    for name, text, given in (("rare", _RARE, data), ("bound", _BOUND, timed)):
+        head = _HEAD.replace("ts LONG", "ts TIMESTAMP") if given is timed else _HEAD
+        query = celc.compile(head + text, dialect="match_recognize")
+        query.match_table(given.slice(0, 1000))
+        found[name] = rows / best_of(partial(query.match_table, given), 3) / 1e6
+    return found
 
 
 def kernel(program: RowProgram, rows: pa.Table) -> tuple[int, float, float]:
@@ -129,6 +151,8 @@ def measure(rows: int) -> dict[str, Any]:
             }
             figures[f"{name}, {parts:,} partitions"] = found
             print(parts, name, {key: round(value, 2) for key, value in found.items()}, flush=True)
+    figures["match_table, rare and bound"] = rare(rows)
+    print(figures["match_table, rare and bound"], flush=True)
     few = table(FEW, 1)
     query = celc.compile(_HEAD + PATTERNS["A+ B, B never"], dialect="match_recognize")
     values = few.column("v").to_numpy()

@@ -8,7 +8,7 @@ from celc.row_pattern.compiler import RowCompilation
 
 def verdict_of(compilation: RowCompilation) -> Verdict:
     """What the query is and costs, in five lines."""
-    query, made = compilation.query, compilation.program
+    query, made = compilation.program.query, compilation.program
     states = counted(len(made.automaton.states), "state")
     on_path = _conditions_on_the_match(compilation)
     kind = "each condition is about one row and rows at a fixed distance (PREV, NEXT)"

@@ -924,9 +924,7 @@ def _can_be_distinct(name: str, node: syntax.Call, operand: core.Expression, sco
         scope.found.add(messages.type_mismatch(message, node.distinct))
         return False
     if scope.defines and name not in ("MIN", "MAX"):
-        message = (
-            f"{name}(DISTINCT …) cannot be kept up row by row, as a condition asks for it"
-        )
+        message = f"{name}(DISTINCT …) cannot be kept up row by row, as a condition asks for it"
         help = "write it as a measure, and compare it in WHERE around the clause"
         scope.found.add(messages.unsupported(message, node.distinct, help))
         return False

@@ -524,6 +524,7 @@ class _Writer:
                 plan.RowOutput(one.name, one.number, measure=one.kind == "measure")
                 for one in query.outputs
             ),
+            required=self._required(),
         )
         if all(condition.path is None for condition in made.conditions):
             return found
@@ -533,6 +534,15 @@ class _Writer:
             live=tuple(tuple(one) for one in made.live),
             remembers=made.remembers,
             max_work=self._max_work,
+        )
+
+    def _required(self) -> tuple[trees.Tree, ...]:
+        """What partitions without it leave out of the result, if anything."""
+        if self._query.rows == "WITH UNMATCHED":
+            return ()
+        return tuple(
+            tree_of_rows(core.Asked(one, one.span), self._argument_leaf)
+            for one in self._made.required
         )
 
     def _states(self) -> tuple[plan.RowState, ...]:

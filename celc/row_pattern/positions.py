@@ -18,9 +18,10 @@ from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import Constant
-from celc.core.traversal import nodes_asked, truth_with_terms, with_terms
+from celc.core.traversal import truth_with_terms, with_terms
 from celc.row_pattern import core as rows
 from celc.row_pattern.automaton import Automaton
+from celc.row_pattern.necessary import Parts, bounded, is_local, required
 
 Distance: TypeAlias = int | Literal["none", "several"]
 """How many rows a row is before the row at hand: a constant; "none": there is no such row;
@@ -44,6 +45,10 @@ class Conditions:
     all: tuple[Condition, ...]
     of_state: tuple[int, ...]
     """For each state, the place in `all` of the condition of the moves into it; −1: none."""
+    within: int | None
+    """The WITHIN of the query, or a shorter one that the conditions imply, in microseconds."""
+    required: tuple[core.Truth, ...]
+    """Conditions on one row, each of which holds for some row of every match."""
 
 
 def conditions(query: rows.Query, made: Automaton, *, distances: bool = True) -> Conditions:
@@ -54,21 +59,25 @@ def conditions(query: rows.Query, made: Automaton, *, distances: bool = True) ->
     """
     variable = _variables_of_states(made)
     finder = _Finder(made, variable)
-    numbers: dict[Condition, int] = {}
-    of_state = []
+    resolved: list[Parts | None] = []
     for state, own in enumerate(variable):
         condition = None if own is None else query.conditions[own]
         if own is None or condition is None:
-            of_state.append(-1)
+            resolved.append(None)
             continue
         resolution = _Resolution(query, finder, state, own, distances=distances)
-        resolved = truth_with_terms(condition, resolution.expression)
-        divided = _divided(resolved)
+        found = truth_with_terms(condition, resolution.expression)
+        resolved.append(found.parts if isinstance(found, core.Every) else (found,))
+    within, kept = bounded(query, made, finder.first(None), resolved)
+    numbers: dict[Condition, int] = {}
+    of_state = []
+    for parts in kept:
+        divided = _divided(parts or ())
         if divided == Condition(None, None):
             of_state.append(-1)
         else:
             of_state.append(numbers.setdefault(divided, len(numbers)))
-    return Conditions(tuple(numbers), tuple(of_state))
+    return Conditions(tuple(numbers), tuple(of_state), within, required(made, kept))
 
 
 def _variables_of_states(made: Automaton) -> list[int | None]:
@@ -246,24 +255,13 @@ class _Resolution:
         return node
 
 
-def _is_local(truth: core.Truth) -> bool:
-    for one in nodes_asked(truth):
-        match one:
-            case core.AggregateOfRows() | core.MatchNumber() | core.LabelAt():
-                return False
-            case core.ColumnAt() | core.Existing() if isinstance(one.row, core.Navigation):
-                return False
-    return True
+def _divided(parts: Parts) -> Condition:
+    local = tuple(part for part in parts if is_local(part))
+    path = tuple(part for part in parts if not is_local(part))
+    return Condition(_all(local), _all(path))
 
 
-def _divided(truth: core.Truth) -> Condition:
-    parts = truth.parts if isinstance(truth, core.Every) else (truth,)
-    local = tuple(part for part in parts if _is_local(part))
-    path = tuple(part for part in parts if not _is_local(part))
-    return Condition(_all(truth, local), _all(truth, path))
-
-
-def _all(whole: core.Truth, parts: tuple[core.Truth, ...]) -> core.Truth | None:
+def _all(parts: tuple[core.Truth, ...]) -> core.Truth | None:
     if not parts:
         return None
-    return parts[0] if len(parts) == 1 else core.Every(parts, whole.span)
+    return parts[0] if len(parts) == 1 else core.Every(parts, parts[0].span.to(parts[-1].span))

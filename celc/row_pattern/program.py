@@ -7,7 +7,7 @@ that a search carries along its path. Paths from one start to one state and one 
 their registers. Where these are equal too, the search tries once what follows.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from celc_runtime.plan.frozen import frozen
 
@@ -96,6 +96,8 @@ class Program:
     remembers: bool
     """Whether the registers hold all that conditions read of a path. If not, they read the path
     itself, as for `PREV(CLASSIFIER())`."""
+    required: tuple[core.Truth, ...]
+    """Conditions on one row, each of which holds for some row of every match."""
 
 
 def program(query: rows.Query, found: Diagnostics) -> Program:
@@ -128,7 +130,7 @@ def program(query: rows.Query, found: Diagnostics) -> Program:
     live = _live(made, resolved, path, key)
     _warn(query, made, resolved, path, key, found)
     return Program(
-        query,
+        replace(query, within=found_conditions.within),
         made,
         resolved,
         tuple(local),
@@ -137,6 +139,7 @@ def program(query: rows.Query, found: Diagnostics) -> Program:
         registers,
         live,
         path.remembers,
+        found_conditions.required,
     )
 
 

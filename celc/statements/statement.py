@@ -8,6 +8,7 @@ lists of WITH. The text is changed word by word. So all that is not ours is as i
 from __future__ import annotations
 
 import datetime
+import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,9 @@ class _Statement:
         """By the first word: the widest clause there with an answer, and its name."""
         self._tables: dict[str, Any] = {}
         self._prefix = f"celc_{uuid.uuid4().hex[:12]}"
+        # What the module of a clause says is the same at each call, so that its machine code, and
+        # the workers that have loaded it, are those of the first one.
+        self._columns_prefix = f"celc_{hashlib.sha256(source.text.encode()).hexdigest()[:12]}_c"
 
     def answer(self, clause: Clause) -> None:
         """Put the answer of a clause into its place. Raises `CelError`."""
@@ -109,9 +113,10 @@ class _Statement:
         made = self._clause_text(clause, {})
         columns = self._columns(made)
         rows, schema = self._rows(clause, columns)
-        name = f"{self._prefix}_{len(self._tables) + 1}"
-        query = self._compiled(self._clause_text(clause, columns), name, schema)
-        hidden = [one for one in query.output_schema.names if one.startswith(self._prefix)]
+        number = len(self._tables) + 1
+        name = f"{self._prefix}_{number}"
+        query = self._compiled(self._clause_text(clause, columns), f"clause_{number}", schema)
+        hidden = [one for one in query.output_schema.names if one.startswith(self._columns_prefix)]
         self._tables[name] = host.matched(query, rows, hidden)
         self._answers[clause.first] = clause, name
 
@@ -134,7 +139,7 @@ class _Statement:
                 moved = replace(moved, key=(made.place(call.key[0] - 1) + 1, call.key[1]))
             asked = self._host_text(moved)
             known = asked.text, repr(asked.values)
-            name = names.setdefault(known, f"{self._prefix}_c{len(names) + 1}")
+            name = names.setdefault(known, f"{self._columns_prefix}{len(names) + 1}")
             columns[span.start] = moved, name
         return columns
 
@@ -297,7 +302,7 @@ class _Statement:
         """The clause as a text of its own, with constants for parameters and columns for what the
         host computes."""
         made = MadeText(self._words[clause.word].span.start)
-        called = self._called(clause) or f"{self._prefix}_source"
+        called = self._called(clause) or "( … )"
         made.write(BEFORE.format(_quoted(called)), made.origin)
         end, at = made.origin, clause.word
         names: list[tuple[int, str]] = []  # of keys, where they end

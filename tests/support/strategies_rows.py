@@ -90,6 +90,14 @@ _OF_START = (
     "FIRST(LOWER(s)) = s OR FIRST(px, 1) < px",
     "SQRT(COUNT(*)) < {m}.5",
     "HOUR(FIRST(ts)) = HOUR(ts)",
+    "ts <= FIRST(ts) + INTERVAL '{n}' MINUTE",
+    "LAST(ts) - FIRST(ts) < INTERVAL '{n}' MINUTE",
+    "ts - INTERVAL '{n}' MINUTE <= FIRST(ts)",
+    "TIMESTAMPDIFF(MINUTE, FIRST(ts), ts) <= {m}",
+    "{n} > TIMESTAMPDIFF(MINUTE, FIRST(ts), ts)",
+    "ts BETWEEN FIRST(ts) AND FIRST(ts) + INTERVAL '{n}' MINUTE",
+    "FIRST(ts) + INTERVAL '{n}' MINUTE = ts",
+    "d <= FIRST(d) + INTERVAL '{m}' DAY",
 )
 _OF_PATH = (
     "{x}.v < {y}.v",
@@ -124,6 +132,10 @@ _OF_PATH = (
     "{x}.ok",
     "IF({x}.ok, {y}.v, {x}.v) > {m} OR {x}.s IS NOT DISTINCT FROM {y}.s",
     "MIN(CASE WHEN CLASSIFIER() = '{x}' THEN LENGTH(s) END) = 1",
+    "ts <= {x}.ts + INTERVAL '{n}' MINUTE",
+    "ts - {x}.ts < INTERVAL '{n}' MINUTE",
+    "LAST({y}.ts) <= FIRST({x}.ts) + INTERVAL '{n}' MINUTE",
+    "TIMESTAMPDIFF(MINUTE, FIRST({x}.ts), {y}.ts) < {n}",
 )
 _MEASURES = (
     "FIRST(id)",

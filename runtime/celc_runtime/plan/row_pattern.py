@@ -151,6 +151,8 @@ class RowPlan:
     `regexes` what it compares texts with. `registers` are the first values of the memory of the
     path, `live` for each state those that conditions can still read, `remembers` whether they say
     all of the path that conditions read. `within`: microseconds on the first order column.
+    `required`: conditions on one row, each of which holds for some row of every partition that is
+    in the result.
     """
 
     name: str
@@ -180,6 +182,7 @@ class RowPlan:
     live: tuple[tuple[int, ...], ...] = ()
     remembers: bool = True
     max_work: int = 10_000_000
+    required: tuple[Tree, ...] = ()
 
     @property
     def is_of_matches(self) -> bool:
@@ -220,12 +223,12 @@ class RowPlan:
 
     @property
     def trees(self) -> tuple[Tree, ...]:
-        """What measures are, and what aggregates read."""
+        """What measures are, what aggregates read, and what is required."""
         read = (
             (one.argument, *(key.value for key in one.order), one.kept) for one in self.aggregates
         )
         of_aggregates = (tree for trees in read for tree in trees if tree is not None)
-        return (*(one.value for one in self.measures), *of_aggregates)
+        return (*(one.value for one in self.measures), *of_aggregates, *self.required)
 
     def output_types(self) -> list[str]:
         """The types of the result's columns, as the language names them."""

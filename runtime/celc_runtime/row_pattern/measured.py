@@ -24,6 +24,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.expressions import Leaf, OfTypes
 from celc_runtime.plan.row_pattern import Measure, RowAggregate, RowPlan, SortedBy, Variables
 from celc_runtime.row_pattern import passes
+from celc_runtime.row_pattern.able import in_utc
 from celc_runtime.row_pattern.measures import (
     aggregate_real,
     aggregate_whole,
@@ -104,9 +105,7 @@ class Listed:
 
     def _column(self, number: int, rows: pa.Array) -> pa.Array:
         """Values of a column at rows, those of a TIMESTAMP_NTZ as of UTC."""
-        found = self._columns[number].take(rows)
-        is_clock = pa.types.is_timestamp(found.type) and found.type.tz is None
-        return found.cast(pa.timestamp("us", "UTC")) if is_clock else found
+        return in_utc(self._columns[number].take(rows))
 
     def _names(self, labels: np.ndarray) -> pa.Array:
         names = pa.array(self._plan.variables, pa.string())

@@ -22,8 +22,9 @@ from celc_runtime.arrow.arrays import numbers, whole_numbers
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.jit.kernels import STEPS_IN_PYTHON, compiling
 from celc_runtime.plan.errors import EventError, WorkLimitError
-from celc_runtime.plan.row_pattern import LETTERS, RowPlan
+from celc_runtime.plan.row_pattern import LETTERS, RowOrder, RowPlan
 from celc_runtime.row_pattern import passes
+from celc_runtime.row_pattern.able import able_rows
 from celc_runtime.row_pattern.measured import Listed
 from celc_runtime.row_pattern.measures import result_rows
 from celc_runtime.row_pattern.passes import (
@@ -105,17 +106,29 @@ class RowRun:
 
     def _matched(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         if len(table):
-            columns, offsets = columns_and_order(self._program.plan, table)
-            yield from run_of(self._program, columns, offsets).batches()
+            columns, offsets = columns_and_order(self._program.plan, table, able=True)
+            if len(offsets) > 1:
+                yield from run_of(self._program, columns, offsets).batches()
 
 
-def columns_and_order(plan: RowPlan, table: pa.Table) -> tuple[dict[int, pa.Array], np.ndarray]:
+def columns_and_order(
+    plan: RowPlan, table: pa.Table, *, able: bool = False
+) -> tuple[dict[int, pa.Array], np.ndarray]:
     """The columns that a query reads, by their numbers, in the order of the query; and where its
-    partitions begin, int64[partitions + 1]."""
+    partitions begin, int64[partitions + 1]. able: without some that cannot have a match."""
     columns = {
         number: _one_piece(table.column(plan.columns[number].name)) for number in plan.columns_read
     }
-    order, offsets = _partitions(plan, columns)
+    rows = len(next(iter(columns.values()))) if columns else 0
+    keys = [columns[number] for number in plan.partition_by]
+    parts = codes_of_keys(keys, rows) if keys else np.zeros(rows, np.int64)
+    for ordered in plan.order_by:
+        _check_nulls(plan, ordered, columns[ordered.column])
+    kept = able_rows(plan.required, columns, parts) if able else None
+    if kept is not None:
+        parts, taken = parts[kept], pa.array(kept)
+        columns = {number: column.take(taken) for number, column in columns.items()}
+    order, offsets = _partitions(plan, columns, parts)
     if order is not None:
         columns = {number: column.take(order) for number, column in columns.items()}
     return columns, offsets
@@ -135,34 +148,35 @@ def _one_piece(column: pa.ChunkedArray) -> pa.Array:
 # --- order ----------------------------------------------------------------------------------------
 
 
-def _partitions(plan: RowPlan, columns: dict[int, pa.Array]) -> tuple[pa.Array | None, np.ndarray]:
+def _partitions(
+    plan: RowPlan, columns: dict[int, pa.Array], parts: np.ndarray
+) -> tuple[pa.Array | None, np.ndarray]:
     """The order of the rows (None: they are in it), and where partitions begin and end."""
-    rows = len(next(iter(columns.values()))) if columns else 0
-    keys = [columns[number] for number in plan.partition_by]
-    parts = codes_of_keys(keys, rows) if keys else np.zeros(rows, np.int64)
     sorts: list[np.ndarray] = [parts]
     for order in plan.order_by:
-        sorts += _sort_keys(plan, order.column, columns[order.column], order)
+        sorts += sort_keys(
+            columns[order.column], descending=order.descending, nulls_first=order.nulls_first
+        )
     if _is_sorted(sorts):
         chosen, ordered = None, parts
     else:
         places = np.lexsort(sorts[::-1])
         chosen, ordered = pa.array(places), parts[places]
     borders = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    return chosen, np.concatenate([[0], borders, [rows]]).astype(np.int64)
+    ends = [len(ordered)] if len(ordered) else []
+    return chosen, np.concatenate([[0], borders, ends]).astype(np.int64)
 
 
-def _sort_keys(plan: RowPlan, number: int, column: pa.Array, order: Any) -> list[np.ndarray]:
-    """Keys that sort as a column does, the first one first."""
+def _check_nulls(plan: RowPlan, order: RowOrder, column: pa.Array) -> None:
+    """Raise EventError for NULL in a column of ORDER BY that has no place for it."""
     is_time = plan.within is not None and order is plan.order_by[0]
     if column.null_count and (order.nulls_first is None or is_time):
         told = " WITHIN measures times." if order.nulls_first is not None else ""
         raise EventError(
-            f"query {plan.name!r} is in the order of {plan.columns[number].name!r}, and row "
+            f"query {plan.name!r} is in the order of {plan.columns[order.column].name!r}, and row "
             f"{first_null(column)} has NULL there.{told} Leave such rows out"
             + (", or write NULLS FIRST or NULLS LAST" if not told else "")
         )
-    return sort_keys(column, descending=order.descending, nulls_first=order.nulls_first)
 
 
 def _is_sorted(keys: list[np.ndarray]) -> bool:
