@@ -7,7 +7,9 @@ after it. The matches below a node depend on these through few numbers for most 
 * PREV, a witness, a window, and functions such as COUNT keep their numbers in the listing already;
 * a comparison of two events needs the later one. Where a label has several, the most demanding one
   decides: an event before all of them that satisfies it satisfies all;
-* an equality needs one of them too. Where two of them differ, no event satisfies it.
+* an equality needs one of them too. Where two of them differ, no event satisfies it;
+* a comparison with COUNT(PRIOR x) says how many events of x may come before. Where several say so,
+  the narrowest bounds decide, and each further event of x lowers them by one.
 
 Then a node and these numbers, instead of a node alone, stand for the matches below
 (`engine.graph.checked_graph` in the runtime). Conditions that need more are named with a reason.
@@ -35,7 +37,9 @@ from celc.normal.flat_form import RoleClause
 from celc.normal.show import show_clause
 from celc.plan.tables import Tables
 
-How: TypeAlias = Literal["event", "least", "greatest", "equal", "there", "unseen"]
+_IN_ORDER = (core.DataType.LONG, core.DataType.FLOAT, core.DataType.DOUBLE)
+
+How: TypeAlias = Literal["event", "least", "greatest", "equal", "there", "unseen", "before"]
 
 
 @frozen
@@ -48,7 +52,9 @@ class Kept:
     * `least`, `greatest`: the one with the least or the greatest `side`;
     * `equal`: any, and that no other event satisfies the condition if two differ in `side`;
     * `there`: that there is one (with a `side` that is not NULL, if there is a side);
-    * `unseen`: how many came after the last one with a `side` that is not NULL, up to two.
+    * `unseen`: how many came after the last one with a `side` that is not NULL, up to two;
+    * `before`: no event, but how many of the role may come before, as three numbers: the least and
+      the greatest number that is not 0, and whether there may be none.
     """
 
     clause: RoleClause
@@ -106,7 +112,7 @@ def _of_clause(
         case "pairs":
             return Carried(tuple(_of_pairs(clause, tables, later)), ())
         case "complete":
-            return _of_complete(clause, clauses, tables)
+            return _of_complete(clause, clauses, tables, later)
         case _:
             assert_never(clause.when)
 
@@ -155,12 +161,19 @@ def _of_pairs(
             raise NotCarriedError(_more(clause))
 
 
-def _of_complete(clause: RoleClause, clauses: Sequence[RoleClause], tables: Tables) -> Carried:
+def _of_complete(
+    clause: RoleClause,
+    clauses: Sequence[RoleClause],
+    tables: Tables,
+    later: dict[str, frozenset[str]],
+) -> Carried:
     """A condition on functions needs their numbers, and the events that it compares with them."""
     if running := running_functions_of(clause):
         return Carried((), running)
     if beside := _beside_single_events(clause, clauses):
         return Carried(beside, ())
+    if before := count_before_of(clause):
+        return Carried(tuple(_of_count_before(clause, before.label, tables, later)), ())
     functions, kept = [], []
     for predicate in clause.clause.predicates:
         if isinstance(predicate, core.Quantified):
@@ -181,6 +194,52 @@ def _of_complete(clause: RoleClause, clauses: Sequence[RoleClause], tables: Tabl
         else:
             kept.append(Kept(clause, role, "event"))
     return Carried(tuple(kept), tuple(functions))
+
+
+def count_before_of(clause: RoleClause) -> Aggregate | None:
+    """COUNT(PRIOR x) in a clause of which one predicate compares it with something about chosen
+    events, so that the numbers for which it is TRUE have bounds; None: it is something else."""
+    counts = [
+        node
+        for predicate in clause.clause.predicates
+        for node in nodes_written_in(predicate)
+        if isinstance(node, Aggregate | core.Previous)
+    ]
+    if any(isinstance(one, core.Quantified) for one in clause.clause.predicates):
+        return None
+    if len(counts) != 1 or compared_with_count(clause) is None:
+        return None
+    (count,) = counts
+    assert isinstance(count, Aggregate)
+    return count if count.label in clause.clause.labels else None
+
+
+def compared_with_count(clause: RoleClause) -> tuple[core.Comparison, bool] | None:
+    """The comparison of a clause with COUNT(PRIOR x), and whether this is its left side; None:
+    there is none, or none that bounds it."""
+    for predicate in clause.clause.predicates:
+        if not isinstance(predicate, core.Comparison) or predicate.operator == "!=":
+            continue
+        for side in (predicate.left, predicate.right):
+            # A number beside a DOUBLE is converted, which keeps the order.
+            wide = isinstance(side, core.Cast) and side.type in _IN_ORDER
+            count = side.operand if isinstance(side, core.Cast) and wide else side
+            if isinstance(count, Aggregate) and count.prior and count.function == "COUNT":
+                return predicate, side is predicate.left
+    return None
+
+
+def _of_count_before(
+    clause: RoleClause, role: str, tables: Tables, later: dict[str, frozenset[str]]
+) -> Iterable[Kept]:
+    named = frozenset[str]().union(*map(labels_named, clause.clause.predicates))
+    for one in clause.clause.labels:
+        if one == role:
+            continue
+        if _repeats(tables, one, None) or role in later.get(one, ()):
+            raise NotCarriedError(_more(clause))  # it is not known when the events are counted
+        yield Kept(clause, one, "event" if one in named else "there")
+    yield Kept(clause, role, "before")
 
 
 def _beside_single_events(clause: RoleClause, clauses: Sequence[RoleClause]) -> tuple[Kept, ...]:

@@ -29,6 +29,12 @@ REASONS = {
     f"((A AS x)+ ; (B AS y)+) FILTER x.value + y.value < 2 {WINDOW}": (
         "'(x.value + y.value) < 2.0' compares events with several others"
     ),
+    f"((A AS x)+ ; B) FILTER x.id <> COUNT(PRIOR x) {WINDOW}": (
+        "'x.id != COUNT(PRIOR x)' is decided by all events of a match together"
+    ),
+    f"(B AS y ; (A AS x)+) FILTER y.value > COUNT(PRIOR x) {WINDOW}": (
+        "'y.value > COUNT(PRIOR x)' compares events with several others"
+    ),
     # absences, windows, selectors
     f"A AS x ; {ABSENT} ; B {WINDOW}": SEARCHED,
     f"(A AS x ; B) UNLESS (C AS c FILTER c.id = x.id) {WINDOW}": SEARCHED,
@@ -153,6 +159,8 @@ def test_no_list_of_simultaneous_events() -> None:
         f"((A AS x)+ ; B) FILTER x.value > PREV(x.value) {WINDOW}",
         f"((A AS x)+ ; B AS y) FILTER x.value < y.value {WINDOW}",
         f"((A AS x)+ ; (B AS y)+) FILTER x.value = y.value {WINDOW}",
+        f"((A AS x)+ ; B) FILTER x.value > COUNT(PRIOR x) {WINDOW}",
+        f"((A AS x)+ ; B AS y) FILTER COUNT(PRIOR x) = y.value OR x.id = 1 {WINDOW}",
         f"((A AS x)+ ; B AS y) FILTER MAX(x.value) < y.value {WINDOW}",
         "(A AS x ; B AS y) FILTER x.id = y.id PARTITION BY k CONSUME BY ANY",
         f"NXT(A ; B AS y) ; C AS z FILTER y.id = z.id {WINDOW}",

@@ -22,7 +22,7 @@ class EventCode(ChoiceCode):
     event, which PREV reads.
 
     Where a clause looks further back, `here` is the event at the greatest distance, and `before_d`
-    the one at a distance d.
+    the one at a distance d. `count` is the number of events before the chosen one.
     """
 
     _furthest: int = 1
@@ -43,6 +43,11 @@ class EventCode(ChoiceCode):
             return "here" if node.distance == self._furthest else f"before_{node.distance}"
         assert isinstance(node, core.AttributeValue)
         return self._named.get(node.label, f"event_{self._labels.index(node.label)}")
+
+    def _aggregate(self, node: core.Aggregate) -> str:
+        if node.prior and node.function == "COUNT":
+            return "count"
+        return ChoiceCode._aggregate(self, node)
 
     def _lacks(self, label: str, distance: int) -> str | None:
         return None  # the condition is checked when the events before it are there

@@ -21,10 +21,12 @@ from celc.core.show import show_predicate
 from celc.core.terms import labels_in_order, nodes_written_in
 from celc.core.traversal import Leaf, map_leaves
 from celc.normal.flat_form import RoleClause
-from celc.plan.carried import Carried, Kept
+from celc.plan.carried import Carried, Kept, compared_with_count
 from celc.plan.strategy import Checked
 
 _NEWEST = "newest"
+_MOST = 1 << 62
+"""More than the events of any match: there is no such bound."""
 
 
 class GraphCode:
@@ -45,11 +47,11 @@ class GraphCode:
         lines += self._writer.lines([*between])
         for kept in self._carried.kept:
             self._row_of[kept] = self._writer.states
-            self._writer.states += 1
+            self._writer.states += 3 if kept.how == "before" else 1
         for clause in compared:
             lines += self._compared(clause)
         for kept in self._carried.kept:
-            lines += self._kept(kept)
+            lines += self._before(kept) if kept.how == "before" else self._kept(kept)
         for function in self._carried.functions:
             self._row_of[function] = self._writer.states
             lines += self._writer.running_lines((function,))
@@ -148,6 +150,90 @@ class GraphCode:
             ]
         return [*lines, f"elif kept == -1 or (kept >= 0 and {code}):", "    kept = here"]
 
+    def _before(self, one: Kept) -> list[str]:
+        """Lines that keep how many events of a role may come before the newest one.
+
+        Such an event is one of them for those after it. Its own condition is TRUE if it is the
+        first. Bounds that no number of events reaches are left out, so that more paths agree.
+        """
+        clause, row = one.clause, self._row_of[one]
+        rows = [f"state[{row + number}, DEPTH]" for number in range(3)]
+        known = ", ".join(rows).replace("DEPTH", "depth - 1")
+        roles = clause.clause.labels
+        others = [kept for kept in self._carried.kept if kept.clause is clause and kept != one]
+        lines = [
+            self._comment(clause),
+            f"low, high, none = 1, {_MOST}, 1",
+            "if depth > 0:",
+            f"    low, high, none = {known}",
+            f"if roles & {1 << self._writer.bit(one.role)}:",
+            "    if low > high:",
+            "        return False",
+            f"    high -= high < {_MOST}",
+            "    none = np.int64(low <= 1)",
+            "    low = max(low - 1, 1)",
+            f"    event_{roles.index(one.role)} = here",
+        ]
+        for kept in others:
+            place = roles.index(kept.role)
+            lines.append(f"    event_{place} = {self._at(kept, 'depth - 1')} if depth > 0 else -1")
+        bounds = self._bounds(clause)
+        if others:
+            there = " and ".join(f"event_{roles.index(kept.role)} >= 0" for kept in others)
+            bounds = [f"if {there}:", *(f"    {line}" for line in bounds)]
+        now = ", ".join(rows).replace("DEPTH", "depth")
+        return [
+            *lines,
+            *(f"    {line}" for line in bounds),
+            "    if high >= here:",
+            f"        high = {_MOST}",
+            "    if low > min(high, here):",
+            "        if none == 0:",
+            "            return False",
+            "        low, high = 1, 0",
+            f"{now} = low, high, none",
+        ]
+
+    def _bounds(self, clause: RoleClause) -> list[str]:
+        """Lines that find for which numbers of events before it a condition is TRUE of an event. It
+        is TRUE up to a number, or from one on, which is searched by halves."""
+        found = compared_with_count(clause)
+        assert found is not None
+        comparison, is_left = found
+        operator = comparison.operator if is_left else core.MIRRORED[comparison.operator]
+        lines = []
+        for asked in ("<=", ">=") if operator == "=" else (operator,):
+            turned = asked if is_left else core.MIRRORED[asked]
+            bounded = replace(comparison, operator=turned)
+            predicates = tuple(
+                _alone(bounded if one is comparison else one) for one in clause.clause.predicates
+            )
+            code = self._writer.choices.of_clause(replace(clause.clause, predicates=predicates))
+            if asked[0] == "<":
+                lines += [
+                    "least, most = 0, here",
+                    "while least < most:",
+                    "    count = (least + most + 1) // 2",
+                    f"    if {code}:",
+                    "        least = count",
+                    "    else:",
+                    "        most = count - 1",
+                    "if least < here:",
+                    "    high = min(high, least)",
+                ]
+            else:
+                lines += [
+                    "least, most = 1, here + 1",
+                    "while least < most:",
+                    "    count = (least + most) // 2",
+                    f"    if {code}:",
+                    "        most = count",
+                    "    else:",
+                    "        least = count + 1",
+                    "low = max(low, least)",
+                ]
+        return lines
+
     def _at(self, one: Kept, depth: str) -> str:
         return f"state[{self._row_of[one]}, {depth}]"
 
@@ -156,6 +242,10 @@ class GraphCode:
     def _whole(self, clause: RoleClause) -> list[str]:
         """Lines that decide a condition on a whole match."""
         kept = [one for one in self._carried.kept if one.clause is clause]
+        before = [one for one in kept if one.how == "before"]
+        if before:
+            test = f"state[{self._row_of[before[0]] + 2}, depth] == 0"
+            return [self._comment(clause), f"if {test}:", "    return False"]
         unseen = [one for one in kept if one.how == "unseen"]
         known = [one for one in kept if one.how == "there" and one.side is not None]
         if unseen:

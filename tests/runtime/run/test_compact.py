@@ -59,6 +59,10 @@ def _events(types: str, seed: int = 1) -> pa.Table:
         "WITHIN 12 EVENTS",
         "SELECT * WHERE (A+ AS x ; B AS y) FILTER x.id >= MAX(PRIOR x.id) WITHIN 12 EVENTS",
         "SELECT * WHERE (A+ AS x ; B AS y) FILTER x.id > MIN(PRIOR x.id) WITHIN 12 EVENTS",
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER COUNT(PRIOR x) <= x.id WITHIN 12 EVENTS",
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER 1 = COUNT(PRIOR x) OR x.id = 1 "
+        "WITHIN 9 EVENTS LIMIT 3",
+        "SELECT * WHERE (A+ AS x ; B AS y) FILTER COUNT(PRIOR x) >= y.id WITHIN 12 EVENTS",
         "SELECT * WHERE (A+ AS x ; B AS y) FILTER MAX(x.id) < y.id WITHIN 9 EVENTS",
         "SELECT * WHERE (A+ AS x ; B+ AS y ; C) FILTER x.id = y.id WITHIN 9 EVENTS",
         "SELECT * WHERE ((A AS x ; B AS y) FILTER x.id < y.id)+ ; C CONSUME BY ANY",
@@ -89,6 +93,26 @@ def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
         assert len(row["events"]) == count + 1
         sizes.append(len(row["nodes"]))
     assert sizes[2] - sizes[1] == 2 * (sizes[1] - sizes[0])
+
+
+@pytest.mark.parametrize(
+    ("condition", "most"),
+    [
+        ("COUNT(PRIOR x) < 3", 4),  # a node for each number that may come before
+        ("COUNT(PRIOR x) >= x.id OR x.ts < 9", 2),
+        ("COUNT(PRIOR x) <= x.ts", 1),  # so many never come before
+        ("2 * x.id >= COUNT(PRIOR x)", 4),
+    ],
+)
+def test_a_graph_of_counts_before_grows_with_the_events(condition: str, most: int) -> None:
+    """A list of these matches grows as 2^n, or as n^3."""
+    matcher = _matcher(f"SELECT * WHERE (A+ AS x ; B) FILTER {condition}")
+    sizes = []
+    for count in (40, 80, 160):
+        (row,) = matcher.match_compact(_events("A" * count + "B")).to_pylist()
+        sizes.append(len(row["nodes"]))
+        assert len(row["nodes"]) <= 2 * most * (count + 1)
+    assert sizes[2] - sizes[1] <= 2.2 * (sizes[1] - sizes[0])
 
 
 @pytest.mark.parametrize(
