@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.functions import FUNCTIONS as TABLE
 
 from celc.core.declarations import quoted, spelled
 from celc.diagnostics.errors import Diagnostics
@@ -181,6 +182,9 @@ def _variables(statement: Sequence[Token]) -> Iterator[Completion]:
         yield Completion(text, spelled(text), "variable", kind)
     for function in IN_AGGREGATES:
         yield Completion(function, function, "function", words.IN_AGGREGATES[function])
+    for one in TABLE.values():
+        if one.kernel and one.name not in IN_AGGREGATES:
+            yield Completion(one.name, one.name, "function", words.OF_ONE_EVENT[one.name])
 
 
 def _is_after_from(before: Sequence[Token]) -> bool:

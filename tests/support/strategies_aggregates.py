@@ -130,13 +130,25 @@ class _Declaration:
             forms += ["arithmetic", "arithmetic", "arithmetic", "sign"]
         elif kind in ("TIMESTAMP", "INTERVAL"):
             forms += ["times", "times"]
+        elif kind == "BOOLEAN":
+            forms += ["computed"]
+        if kind in (*_WIDENING, "TIMESTAMP", "DATE"):
+            forms += ["computed"]
         form = rng.choice(forms)
+        if form == "computed":
+            return self._computed(kind, depth)
         first, second = self.expression(kind, depth - 1), self.expression(kind, depth - 1)
         match form:
             case "choice":
                 function = rng.choice(("LEAST", "GREATEST", "COALESCE"))
                 last = rng.choice(("", "", ", NULL", f", {self.expression(kind, depth - 1)}"))
                 return f"{function}({first}, {second}{last})"
+            case "if" if rng.random() < 0.3:
+                cases = [
+                    f"WHEN {self.condition(depth - 1)} THEN {one}"
+                    for one in (first, second, first)[: rng.randint(1, 3)]
+                ]
+                return f"CASE {' '.join(cases)}{rng.choice(('', f' ELSE {second}'))} END"
             case "if":
                 second = rng.choice((second, second, "NULL"))
                 sides = [first, second] if rng.random() < 0.7 else [second, first]
@@ -158,6 +170,37 @@ class _Declaration:
             case _:
                 signs = "+-*/%" if kind == "DOUBLE" else "+-*%"
                 return f"({first} {rng.choice(signs)} {second})"
+
+    def _computed(self, kind: str, depth: int) -> str:
+        """A function of values, of those whose answers are exact."""
+        rng = self.rng
+        own = self.expression(kind, depth - 1)
+        named = [name for name, one in self.names if one == kind]
+        # Of two equal literals it is NULL, which has no type.
+        forms = [f"NULLIF({rng.choice(named)}, {own})"] if named else [own]
+        real = self.expression("DOUBLE", depth - 1)
+        # A literal of a DATE is one of TIMESTAMP too, and no number.
+        time = (
+            f"COALESCE({self.expression('TIMESTAMP', depth - 1)}, TIMESTAMP '1999-12-31 23:59:59')"
+        )
+        whole = self.expression("LONG", depth - 1)
+        match kind:
+            case "DOUBLE":
+                forms += [f"SQRT({real})", f"ROUND({real}, 1)", f"SIGN({real})"]
+                forms += [f"CAST({whole} AS DOUBLE)"]
+            case "FLOAT":
+                forms += [f"CAST({real} AS FLOAT)"]
+            case "LONG":
+                forms += [f"FLOOR({real})", f"CEIL({real})", f"CAST({time} AS LONG)"]
+            case "INT":
+                forms += [f"YEAR({time})", f"DAY({time})", f"CAST({whole} AS INT)"]
+            case "BOOLEAN":
+                forms += [f"ISNAN({real})"]
+            case "DATE":
+                forms += [f"CAST({time} AS DATE)"]
+            case "TIMESTAMP":
+                forms += [f"DATE_TRUNC('hour', {time})"]
+        return rng.choice(forms)
 
     def condition(self, depth: int) -> str:
         """A condition of IF."""

@@ -344,15 +344,20 @@ class _Body(ConditionCode):
         return self._made[id(node)]
 
     def _conditional(self, node: core.Conditional, value: str, found: str) -> None:
-        ((asked, way),) = node.branches  # IF has one
-        condition = self._truth(asked)
-        (then_known, then), (else_known, otherwise) = map(self._settled, (way, node.otherwise))
-        taken = value.replace("value", "taken")
-        self._line(f"{taken} = {condition}")
-        self._line(f"{found} = ({then_known}) if {taken} else ({else_known})")
+        # All of them before the first line, because they write lines of their own.
+        asked = [self._truth(one) for one, _ in node.branches]
+        ways = [self._settled(one) for one in (*(way for _, way in node.branches), node.otherwise)]
+        known, chosen = ways[-1]
+        known = f"({known})"
+        for number in range(len(asked) - 1, -1, -1):
+            taken = f"{value.replace('value', 'taken')}_{number}"
+            self._line(f"{taken} = {asked[number]}")
+            then_known, then = ways[number]
+            known = f"(({then_known}) if {taken} else {known})"
+            chosen = f"({then} if {taken} else {chosen})"
+        self._line(f"{found} = {known}")
         zero = self._typed(node.type, "0")
-        typed = self._typed(node.type, f"{then} if {taken} else {otherwise}")
-        self._line(f"{value} = {typed} if {found} else {zero}")
+        self._line(f"{value} = {self._typed(node.type, chosen)} if {found} else {zero}")
 
     def _choice(self, node: core.Choice, value: str, found: str) -> None:
         settled = [self._settled(operand) for operand in node.operands]

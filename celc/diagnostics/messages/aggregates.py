@@ -101,10 +101,22 @@ def function_in_aggregate(name: str, aggregate: str, span: Span) -> Diagnostic:
 
 
 def not_in_aggregate(word: str, span: Span) -> Diagnostic:
-    """`STEP s = s + CAST(a AS INT)`."""
+    """`STEP s = s + CAST((a):n AS INT)`."""
     message = f"{word} cannot stand in the declaration of an aggregate"
     hint = "compute it before: EVENT A { a: STRING, n: INT = LENGTH(a) }"
     return error("value-in-aggregate", span, message, hint)
+
+
+def not_calculated(text: str, aggregate: str, span: Span) -> Diagnostic:
+    """`STEP s = UPPER(a)`: `text` is the call, as it is written."""
+    return error(
+        "uncalculated-in-aggregate",
+        span,
+        f"{quote(text)} cannot stand in the declaration of an aggregate: it calculates with "
+        "numbers and times in UTC, and its texts are those of events, of which no others are made",
+        f"compute it of one event, where {aggregate} is called: {aggregate}(UPPER(x.a)); or return "
+        "what a caller puts together in SELECT",
+    )
 
 
 def label_in_aggregate(label: str, names: Collection[str], span: Span) -> Diagnostic:

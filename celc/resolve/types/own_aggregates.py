@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from celc_runtime.values.functions import FUNCTIONS as TABLE
+from celc_runtime.values.functions import Function
+
 from celc.core import fold
 from celc.core import formula as core
 from celc.core.answers import Answers
@@ -21,6 +24,8 @@ from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.schema import Declarations, Schema
 from celc.resolve.scopes import Frame
+from celc.resolve.types import functions as calls
+from celc.resolve.types.between import folded, has_kernel, never_null
 from celc.resolve.types.conditions import condition
 from celc.resolve.types.conversions import Misfit, common_type, convert, is_null, meeting_type
 from celc.resolve.types.expressions import AGGREGATES, Site, expression, numeric
@@ -98,6 +103,9 @@ class Declared:
                 return None
             case syntax.Conditional():
                 return self._conditional(node, site)
+            case syntax.Cast():
+                operand = expression(node.operand, site)
+                return self._calculated(calls.cast_to(operand, node, site.found), site)
             case _:
                 site.found.add(messages.not_in_aggregate(syntax.word_of(node), node.span))
                 return None
@@ -129,11 +137,12 @@ class Declared:
             called, span = node.function.text, node.function.span
             site.found.add(messages.function_in_aggregate(called, self.aggregate, span))
             return None
-        if name not in IN_AGGREGATES:
+        if name not in (*IN_AGGREGATES, *TABLE):
             slice_of = site.found.source.slice
             given = [slice_of(one.span) for one in (node.argument, *node.more)]
             name, span = node.function.text, node.function.span
-            site.found.add(messages.unknown_function(name, IN_AGGREGATES, span, given, node.span))
+            functions = (*IN_AGGREGATES, *(one.name for one in TABLE.values() if one.kernel))
+            site.found.add(messages.unknown_function(name, functions, span, given, node.span))
             return None
         if node.distinct or node.prior:
             site.found.add(
@@ -142,6 +151,8 @@ class Declared:
                 else types.misplaced_prior(name, AGGREGATES, node.span)
             )
             return None
+        if name not in IN_AGGREGATES:
+            return self._of_values(TABLE[name], node, site)
         arguments = (node.argument, *node.more)
         least, most = {"ABS": (1, 1), "COALESCE": (1, None)}.get(name, (2, None))
         if len(arguments) < least or (most is not None and len(arguments) > most):
@@ -168,20 +179,44 @@ class Declared:
             function if name != "COALESCE" else "COALESCE", chosen, data_type, node.span
         )
 
+    def _of_values(
+        self, function: Function, node: syntax.Call, site: Site
+    ) -> core.Expression | None:
+        """A call of a function of the table."""
+        arguments = (node.argument, *node.more)
+        if not calls.has_number(function, len(arguments), node.span, site.found):
+            return None
+        operands = [expression(one, site) for one in arguments]
+        known = [one for one in operands if one is not None]
+        if len(known) < len(operands):
+            return None
+        found = calls.called(function, known, node.zone, node.span, site.found)
+        return self._calculated(found, site)
+
+    def _calculated(self, value: core.Expression | None, site: Site) -> core.Expression | None:
+        """A value for which there is code; None after an error."""
+        value = None if value is None else folded(value)
+        if isinstance(value, core.Call) and not has_kernel(value):
+            text = site.found.source.slice(value.span)
+            site.found.add(messages.not_calculated(text, self.aggregate, value.span))
+            return None
+        return None if value is None else never_null(value)
+
     def _conditional(self, node: syntax.Conditional, site: Site) -> core.Expression | None:
-        if len(node.branches) > 1 or node.otherwise is None:
-            site.found.add(messages.function_in_aggregate("CASE", self.aggregate, node.span))
+        null = core.Constant(None, core.DataType.BOOLEAN, node.span)
+        truths = [condition(asked, site) for asked, _ in node.branches]
+        found = [expression(value, site) for _, value in node.branches]
+        found.append(null if node.otherwise is None else expression(node.otherwise, site))
+        asked = [one for one in truths if one is not None]
+        values = [one for one in found if one is not None]
+        if len(asked) < len(truths) or len(values) < len(found):
             return None
-        ((written, value),) = node.branches
-        asked = condition(written, site)
-        then, otherwise = expression(value, site), expression(node.otherwise, site)
-        if asked is None or then is None or otherwise is None:
-            return None
-        data_type = self._common_type([then, otherwise], node.span, site)
+        data_type = self._common_type(values, node.span, site)
         if data_type is None:
             return None
-        then, otherwise = convert(then, data_type), convert(otherwise, data_type)
-        return core.Conditional(((asked, then),), otherwise, data_type, node.span)
+        *ways, otherwise = (convert(one, data_type) for one in values)
+        branches = tuple(zip(asked, ways, strict=True))
+        return core.Conditional(branches, otherwise, data_type, node.span)
 
     def _common_type(
         self, operands: list[core.Expression], span: Span, site: Site
