@@ -89,7 +89,7 @@ _APART = {
     *(("TOTAL", "is read"), ("COLLAPSED", "is read")),
     *(("TOTAL", "match_id"), ("COLLAPSED", "match_id")),
     *(("LIMIT", "LIMIT PER"), ("ANY", "LIMIT PER")),
-    *(("reader", "FOR EACH"), ("is read", "FOR EACH")),
+    ("is read", "FOR EACH"),
     *(("reader", "without order"), ("is read", "without order"), ("many queries", "without order")),
     *(("simultaneous", "without order"), ("simultaneous", "uncertain time")),
     *(("simultaneous", "events that last"), ("without order", "events that last")),

@@ -88,10 +88,14 @@ def test_types_come_from_a_data_frame(spark: Any) -> None:
     text = """SELECT * FROM t MATCH_RECOGNIZE (
       PARTITION BY `k y` ORDER BY ts MEASURES FIRST(v) AS top PATTERN (A B) DEFINE B AS v < PREV(v)
     )"""
-    query = celc.compile(text, dialect="match_recognize", schema=frame.schema)
+    name = "query_1.sql"
+    query = celc.compile(text, dialect="match_recognize", schema=frame.schema, name=name)
     assert [tuple(row) for row in query.match(frame).collect()] == [("a", 3.0)]
     in_pandas = frame.groupBy("k y").applyInPandas(query.match_pandas, query.OUTPUT_DDL)
     assert [tuple(row) for row in in_pandas.collect()] == [("a", 3.0)]
+    everything = query.match_all(frame)
+    assert everything.columns == ["query", "query_1"]
+    assert [tuple(row) for row in query.rows(everything, "query_1").collect()] == [("a", 3.0)]
 
 
 def test_what_fails_on_spark(spark: Any) -> None:

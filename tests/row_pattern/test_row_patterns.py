@@ -13,6 +13,7 @@ from celc_runtime import EventError, WorkLimitError
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.row_pattern import passes, run
 from celc_runtime.row_pattern.tables import conforming_table
+from celc_runtime.run.feeding import read_all
 from engines import interpreted
 from row_patterns import RowCase, column_type, compiled, row_cases, rows_of, same, table_of
 
@@ -80,8 +81,11 @@ def test_cases_in_batches(case: RowCase, monkeypatch: pytest.MonkeyPatch) -> Non
     made = conforming_table(plan, table, derived=False)
     keys = [made.column(plan.columns[n].name).combine_chunks() for n in plan.partition_by]
     table = table.take(codes_of_keys(keys, len(table)).argsort(kind="stable"))
-    found = list(query.match_arrow(table.to_batches(max_chunksize=2)))
-    assert same(case, rows_of(pa.Table.from_batches(found, query.OUTPUT_SCHEMA)))
+    batches = table.to_batches(max_chunksize=2)
+    for found in (query.match_arrow(batches), read_all(query.queries["q"].run(), batches)):
+        assert same(case, rows_of(pa.Table.from_batches(found, query.OUTPUT_SCHEMA)))
+    everything = query.match_all_table(table)
+    assert same(case, rows_of(query.rows(everything, "q")))
 
 
 @pytest.mark.parametrize("case", [c for c in _CASES if c.expected is not None][::9], ids=str)

@@ -64,7 +64,9 @@ def _compiled(text: str, **options: Any) -> Matcher | None:
 
 
 def _in_time(text: str) -> str:
-    """A chain over events whose `ts` is a time, its numbers milliseconds."""
+    """A chain over events whose `ts` is a time, its numbers milliseconds; without the queries FOR
+    EACH, which no stream runs."""
+    text = text.partition("QUERY each:")[0]
     text = text.replace("ts: LONG", "ts: TIMESTAMP")
     text = re.sub(r"(\d+) \[ts\]", r"\1 MILLISECONDS [ts]", text)
     return re.sub(r"\.ts > 3", ".id > 0", text)

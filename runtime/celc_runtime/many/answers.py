@@ -1,7 +1,7 @@
 """The answers of many queries in one table: a column `query`, and a column for each query."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -16,8 +16,8 @@ QUERY = "query"  # the column with the name of the query that a row answers
 _CHUNK = 1 << 13  # rows of a batch at most: in each, the columns of all other queries are NULL
 
 
-def check_names(programs: Mapping[str, Program]) -> None:
-    """Raises EventError if the names of queries cannot be columns of one table."""
+def check_names(programs: Collection[str]) -> None:
+    """Raises EventError if the names of queries, `programs`, cannot be columns of one table."""
     alike = Counter(name.casefold() for name in (QUERY, *programs))
     for name in programs:
         if alike[name.casefold()] > 1:
@@ -63,8 +63,8 @@ def _nulls(type: pa.DataType) -> pa.Array:
     return pa.nulls(_CHUNK, type)
 
 
-def rows_of(answers: Any, name: str, programs: Mapping[str, Program]) -> Any:
-    """One query's part of the answers.
+def rows_of(answers: Any, name: str, programs: Collection[str]) -> Any:
+    """One query's part of the answers; `programs` are the names of all.
 
     answers: the tables by name of `match_all_table`, or a DataFrame of Spark or a pyarrow Table
     with the columns of `match_all`. Raises ValueError for a query that the module does not have,

@@ -70,7 +70,6 @@ class Rule:
 
 
 _STREAMS = (Route.STREAM, Route.UNBOUNDED)
-_ALL = (Route.ALL_TABLE, Route.ALL)
 _ON_SPARK = (Route.SPARK, Route.ALL, Route.SQL, *_STREAMS)
 
 _GRAPHS = "use match_table or match_arrow"
@@ -116,7 +115,9 @@ RULES = (
         Route.COMPACT,
         has.READS,
         "reader-compact",
-        "it reads the rows of {reads}, and their graphs are not told apart from its own",
+        "it reads the rows of {reads}, which last, and are simultaneous where they end at one "
+        "time: such events take transitions together, so that matches with one end have several "
+        "last events and starts of their own, and the graph of an end has one last event",
         _GRAPHS,
     ),
     _refused(
@@ -214,7 +215,8 @@ RULES = (
         Route.COMPACT,
         has.SIMULTANEOUS,
         "compact-simultaneous",
-        "events may be simultaneous, and then several events share one end",
+        "simultaneous events take transitions together, so that matches with one end can have "
+        "several last events, and the graph of an end has one",
         _GRAPHS,
     ),
     _refused(
@@ -476,18 +478,19 @@ RULES = (
         NotImplementedError,
     ),
     _refused(
-        (Route.COMPACT, Route.COUNTS, Route.RUN),
+        (Route.COMPACT, Route.COUNTS),
         has.ROW_PATTERN,
-        "row-pattern-whole",
-        "a query of MATCH_RECOGNIZE reads whole partitions, and gives the measures of its matches",
+        "row-pattern-measures",
+        "a query of MATCH_RECOGNIZE gives the measures of one match for each start, and a graph "
+        "stands for many",
         "use match_table or match_arrow",
         AttributeError,
     ),
     _refused(
-        (*_ALL, Route.JOINS),
+        Route.JOINS,
         has.ROW_PATTERN,
-        "row-pattern-alone",
-        "a query of MATCH_RECOGNIZE is run alone, by its own code",
+        "row-pattern-preferred",
+        "a query of MATCH_RECOGNIZE has the preferred match of each start, and joins have all",
         "use match_table or match",
         AttributeError,
     ),

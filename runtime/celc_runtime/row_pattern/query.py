@@ -12,6 +12,7 @@ import pyarrow as pa
 from celc_runtime.arrow.tables.event_tables import batches_of, table_of
 from celc_runtime.arrow.tables.pandas_frames import frame_of
 from celc_runtime.jit.shipping import pickled
+from celc_runtime.many.answers import QUERY, check_names, rows_of
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
@@ -20,9 +21,10 @@ from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.run import RowRun
 from celc_runtime.row_pattern.schemas import input_schema, output_schema
 from celc_runtime.row_pattern.tables import Reader
-from celc_runtime.run.feeding import read_all
+from celc_runtime.run.feeding import Reads, read_all
 from celc_runtime.spark.answers.compact import check_frame
 from celc_runtime.spark.in_numbers import ALL, RowNumbers, in_numbers
+from celc_runtime.spark.input.columns import column_named
 from celc_runtime.spark.input.probe import told_rows
 
 if TYPE_CHECKING:
@@ -133,6 +135,11 @@ class RowPatternQuery:
         """The same for rows that have the columns which are made of others, as Spark makes them."""
         return RowRoute(self, "match_derived", _match_derived)
 
+    def run(self) -> Reads[pa.RecordBatch]:
+        """A fresh run, to be fed batch by batch, one partition after another; within a partition
+        rows come in any order. It yields the result for partitions that are over."""
+        return RowRun(self.program, in_parts=True)
+
     def match(self, rows: DataFrame) -> DataFrame:
         """The result for a Spark DataFrame, `df.transform(query.match)`: spread over the cluster by
         PARTITION BY, else by one task."""
@@ -162,6 +169,39 @@ class RowPatternQuery:
         its partition."""
         check(self.program, Route.STREAM)
         raise AssertionError(rows)
+
+
+class AllRowPatterns:
+    """The query of a module, by the names of modules with several."""
+
+    def __init__(self, query: RowPatternQuery) -> None:
+        self._query = query
+
+    def match_all_table(self, rows: Any) -> dict[str, pa.Table]:
+        """The result of `match_table` by the query's name."""
+        return {self._query.name: self._query.match_table(rows)}
+
+    def match_all(self, rows: DataFrame) -> DataFrame:
+        """The result of `match` as a module of several queries gives it: a column `query`, and the
+        rows as a struct in a column called like the query.
+
+        Raises EventError for a query that is called `query`.
+        """
+        from pyspark.sql import functions
+
+        name = self._query.name
+        check_names([name])
+        found = self._query.match(rows)
+        row = functions.struct(*map(column_named, found.columns))
+        own = row.cast(f"struct<{self._query.output_ddl}>").alias(name)
+        return found.select(functions.lit(name).alias(QUERY), own)
+
+    def rows(self, answers: Any, name: str) -> Any:
+        """The query's part of the answers of `match_all` or `match_all_table`.
+
+        Raises ValueError for another query, TypeError for other answers.
+        """
+        return rows_of(answers, name, [self._query.name])
 
 
 class RowRoute:
@@ -197,7 +237,10 @@ def row_pattern_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a generated module: what its query has."""
     (query,) = queries.values()
+    of_all = AllRowPatterns(query)
+    all_names = ("match_all", "match_all_table", "rows")
     offered = [
+        *all_names,
         *(
             "match_table",
             "match_arrow",
@@ -213,6 +256,8 @@ def row_pattern_names(
     def find(name: str) -> Any:
         if name in queries:
             return queries[name]
+        if name in all_names:
+            return getattr(of_all, name)
         if name in offered:
             return getattr(query, name)
         if name in {one.value for one in Route}:
