@@ -99,6 +99,7 @@ class BucketReader:
         self._start_length = start_length(program)
         self._deadlines = deadline_lengths(plan)
         self._waits = plan.choice.waits
+        self._counts = any(map(plan.counts, plan.choice.deadlines))
         self._may_be_later = plan.source.uncertain is not None
         self._span = None
         self._of_partitions = None
@@ -347,9 +348,17 @@ class BucketReader:
     def _due_rows(self, state: BucketState, segments: Segments, watermark: int) -> Rows:
         """The kept events whose deadlines the watermark passes now.
 
-        Matches that begin or end with them may be decided, although no event comes.
+        Matches that begin or end with them may be decided, although no event comes. At the end of
+        the stream that are all that wait for a number of EVENTS.
         """
         since, found = state.frontier, []
+        if since is not None and self._counts and has_ended(watermark):
+            for segment in state.of_kind(KEPT):
+                kept = segments.kept(segment)
+                known = self._known(state, segments, kept.rows)
+                alive = self._run.is_alive(known, kept, known.codes, self._times(kept.rows))
+                found.append(self._layout.taken(kept.rows, np.flatnonzero(alive)))
+            return self._layout.joined(found)
         if since is None or not self._deadlines or watermark < state.next_deadline:
             return self._layout.nothing
         for segment in state.of_kind(KEPT):

@@ -97,6 +97,7 @@ class _Stretches(NamedTuple):
     contexts: np.ndarray  # int64[parts], the contexts in which they begin
     known: Starts | None  # the starts whose matches are known, if matches wait
     kept: np.ndarray | None  # int64[parts, numbers], as in `run.Stretches`
+    before: np.ndarray | None = None  # int64[parts], likewise
     batch: pa.RecordBatch | None = None  # the columns of the events, if they are made already
     codes: np.ndarray | None = None  # int32[rows], then also the numbers of their types
 
@@ -142,6 +143,7 @@ class BucketRun:
         self._has_contexts = len(program.contexts) > 0
         self._types = relevant_types(self._plan)
         self._waits = self._plan.choice.waits
+        self._counts = any(map(self._plan.counts, self._plan.choice.deadlines))
         self._start_length = start_length(program)
         # Whether matches need events before the first start or end that is not known yet.
         self._looks_back = self._waits and (
@@ -342,7 +344,10 @@ class BucketRun:
                 parts.goes_on, known.values[parts.keys], unknown_keys(1, self._layout)
             )
             kept_rows = of_parts[KEPT_ROWS].copy()
-        return _Stretches(together, starts, silent, contexts, known_now, kept_rows)
+        before = None
+        if self._counts:
+            before = np.where(parts.goes_on, known.values["position"][parts.keys], 0)
+        return _Stretches(together, starts, silent, contexts, known_now, kept_rows, before)
 
     def _border(self, watermark: int) -> int | None:
         """No match of events after the watermark starts at this time or before."""
@@ -455,7 +460,8 @@ class BucketRun:
         found = self._nothing_found(stretches)
         repeats = self._repeats(program.plan, stretches)
         for first, last in _pieces(stretches.starts, repeats):
-            run = run_of(program, RunOptions(clock=watermark, since=frontier))
+            over = has_ended(watermark)
+            run = run_of(program, RunOptions(clock=watermark, since=frontier, is_over=over))
             self._run_parts(run, matches, stretches, repeats, found, first, last)
         return found
 
@@ -525,6 +531,7 @@ class BucketRun:
             stretches.contexts[first:last],
             None if stretches.known is None else stretches.known.of_parts(first, last),
             None if stretches.kept is None else stretches.kept[first:last],
+            None if stretches.before is None else stretches.before[first:last],
         )
         matches += run.push_stretches(pushed)
         told = run.behind(pushed)
