@@ -166,6 +166,7 @@ TOGETHER = (
     ("`COLLAPSED`", "`match_id=True`"),
     ("`FOR EACH`", "`positions=True`"),
     ("`FOR EACH`", "`WITHIN` of EVENTS"),
+    ("`FOR EACH`", "absence at the end of EVENTS"),
 )
 """What routes say of several parts together."""
 

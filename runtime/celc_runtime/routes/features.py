@@ -150,12 +150,6 @@ READS = Feature("reads other queries", lambda p: bool(p.plan.source.reads))
 READS_APART = Feature("reads queries that one operator cannot run with it", _reads_apart)
 READS_WHAT_WAITS = Feature("reads a query that waits without a bound", _reads_what_waits)
 FOR_EACH = Feature("FOR EACH", lambda p: p.plan.source.parameters is not None)
-COUNTS_EVENTS = Feature(
-    "a window of EVENTS around parameters",
-    lambda p: p.plan.source.parameters is not None
-    and p.plan.source.parameters.position is not None,
-)
-POSITIONS = Feature("positions in the output on Spark", lambda p: p.on_spark.plan.answer.positions)
 MATCH_ID = Feature("match_id", lambda p: p.plan.answer.match_id is not None)
 TOTAL = Feature("TOTAL", lambda p: p.plan.answer.totals is not None)
 COLLAPSED = Feature("COLLAPSED", lambda p: p.plan.answer.collapsed)

@@ -453,22 +453,6 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        has.COUNTS_EVENTS,
-        "for-each-and-events",
-        "it is FOR EACH {set} with a window of EVENTS, and on a stream a row gets the events that "
-        "concern it alone",
-        "use a window of time",
-    ),
-    _refused(
-        _STREAMS,
-        (has.FOR_EACH, has.POSITIONS),
-        "for-each-and-positions",
-        "it is FOR EACH {set}, and on a stream a row gets the events that concern it, so their "
-        "positions among all events are not known",
-        "leave out positions=True",
-    ),
-    _refused(
-        _STREAMS,
         has.NO_TIME,
         "no-time-on-a-stream",
         "it orders events by {order!r}, which it declares as {type}",

@@ -79,6 +79,7 @@ class BucketReader:
 
     key_ttl: microseconds without an event after which a partition begins again; None: never.
     members: the queries that share the events of `program`, which is then never run itself.
+    counted: the column in which a query FOR EACH reads the positions of events, if it does.
     """
 
     def __init__(
@@ -89,12 +90,13 @@ class BucketReader:
         *,
         key_ttl: int | None = None,
         members: Members | None = None,
+        counted: str | None = None,
     ) -> None:
         plan = program.plan
         self._layout = layout
         self._states = states
         self._order = EventSort(plan, layout)
-        self._run = BucketRun(program, layout, states, self._order, key_ttl, members)
+        self._run = BucketRun(program, layout, states, self._order, key_ttl, members, counted)
         self._window_length = window_length(program)
         self._start_length = start_length(program)
         self._deadlines = deadline_lengths(plan)

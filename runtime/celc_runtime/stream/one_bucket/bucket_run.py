@@ -128,8 +128,10 @@ class BucketRun:
         order: EventSort,
         key_ttl: int | None,
         members: Members | None,
+        counted: str | None,
     ) -> None:
         self._members = members
+        self._counted = counted
         self._program = program
         self._plan = program.plan
         self._layout = layout
@@ -414,9 +416,9 @@ class BucketRun:
             return self._matches(self._program, step.matches, stretches, watermark, frontier)
         found = self._nothing_found(stretches)
         found.groups = np.full(len(stretches.silent), len(self._states.leaves_earlier) - 1, np.int8)
-        rows = stretches.events.rows
+        rows, positions = stretches.events.rows, stretches.events.positions
         chosen = self._members.chosen(
-            self._events(rows), self._layout.codes(rows), stretches.starts[1:]
+            self._events(rows, positions), self._layout.codes(rows), stretches.starts[1:]
         )
         for number, (program, index, events, codes) in enumerate(chosen):
             part = _part_of(stretches, index, due, waits=bool(program.plan.choice.deadlines))
@@ -517,7 +519,7 @@ class BucketRun:
         whole = end - start == len(index) == len(repeats)
         if stretches.batch is None or stretches.codes is None:
             rows = events.rows if whole else self._layout.taken(events.rows, index)
-            read, codes = self._events(rows), self._layout.codes(rows)
+            read, codes = self._events(rows, positions), self._layout.codes(rows)
         else:
             read = stretches.batch if whole else stretches.batch.take(pa.array(index))
             codes = stretches.codes[index]
@@ -547,9 +549,12 @@ class BucketRun:
         if self._own_clock:
             found.values[start:end] = told.keys[places]
 
-    def _events(self, rows: Rows) -> pa.RecordBatch:
+    def _events(self, rows: Rows, positions: np.ndarray) -> pa.RecordBatch:
         names = [field.name for field in self._layout.fields]
-        return pa.RecordBatch.from_arrays(self._order.columns(rows), names)
+        columns = self._order.columns(rows)
+        if self._counted is not None:
+            columns[names.index(self._counted)] = pa.array(positions)
+        return pa.RecordBatch.from_arrays(columns, names)
 
     def _check_clock(
         self, known: KnownKeys, parts: _Parts, stretches: _Stretches, found: _Found
