@@ -17,7 +17,9 @@ import pytest
 from cases_io import load_cases
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
+from celc_runtime.stream import explain
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.stored.state_rows import KEPT_ROWS, KEY_VALUES
 from engines import Event, answer_of, engines, interpreted, only_query, table_of
 from reference import CelError as RefusedError
 from reference import WorkLimitError, as_expected, check_answer, difference, evaluate
@@ -238,3 +240,10 @@ def test_a_selector_in_an_absence_compares_the_whole_stream() -> None:
             event["type"], event["id"] = rng.choice("AABC"), rng.choice((1, 2))
         found += _compared(seed, text, _timed_events(events))
     assert found >= 10
+
+
+def test_the_plan_in_words_names_every_value_of_partitions() -> None:
+    """But those of key_ttl, which is no option of the plan."""
+    of_time_to_live = {"last", "since"}
+    names = {*(KEY_VALUES.names or ()), KEPT_ROWS} - of_time_to_live
+    assert names == {*explain._VALUES}
