@@ -131,8 +131,6 @@ def stream_query(query: CompiledQuery) -> CompiledQuery | Reason:
     plan = query.plan
     if plan.choice.at_end != "open":
         query = query.with_options(at_end="open")
-    if plan.source.parameters is not None:
-        query = query.with_options(positions=False)
     reason = why_not(query.program, Route.UNBOUNDED)
     return query if reason is None else reason
 

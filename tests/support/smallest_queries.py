@@ -82,6 +82,7 @@ PARTS = (
     Part("absence at the end", around="φ ; !C FOR 1 MINUTE"),
     Part("absence at the end up to `WITHIN`", around="φ ; !C"),
     Part("absence at the end of EVENTS", around="φ ; !C FOR 3 EVENTS"),
+    Part("absence at the end on another attribute", around="φ ; !C FOR 3 [n]"),
     # Clauses.
     Part("selector after `SELECT`", {"select": "NXT"}),
     Part("`ANY`", {"select": "ANY"}),
@@ -150,6 +151,7 @@ TOGETHER = (
     ("`FIRST`", "absence at the end"),
     ("`FIRST`", "absence at the end", "`WITHIN` of EVENTS"),
     ("`FIRST`", "absence at the end", "`PARTITION BY`"),
+    ("`FIRST`", "absence at the end of EVENTS"),
     ("`LIMIT … PER` of some labels", "absence at the end up to `WITHIN`"),
     ("`PER` of a duration", "absence at the end"),
     ("`COLLAPSED`", "absence at the end up to `WITHIN`"),
@@ -164,6 +166,7 @@ TOGETHER = (
     ("`COLLAPSED`", "`match_id=True`"),
     ("`FOR EACH`", "`positions=True`"),
     ("`FOR EACH`", "`WITHIN` of EVENTS"),
+    ("`FOR EACH`", "absence at the end of EVENTS"),
 )
 """What routes say of several parts together."""
 

@@ -48,10 +48,8 @@ def timed(text: str) -> str:
 
 
 def in_milliseconds(text: str) -> str:
-    """A `timed` query whose windows of `ts` are windows of the event time; none of the lengths of
-    its absences is in EVENTS any more."""
-    text = re.sub(r"([\d.]+) \[ts\]", rf"\1 MILLISECONDS [{EVENT_TIME}]", timed(text))
-    return re.sub(r"FOR (\d+) EVENTS", rf"FOR \1 MILLISECONDS [{EVENT_TIME}]", text)
+    """A `timed` query whose windows of `ts` are windows of the event time."""
+    return re.sub(r"([\d.]+) \[ts\]", rf"\1 MILLISECONDS [{EVENT_TIME}]", timed(text))
 
 
 class Operator:

@@ -470,6 +470,10 @@ class Plan:
         measured = self.measured_on(self.matching.local_windows[deadline.window])
         return bool(self.source.order_by) and measured == self.source.order_by[0]
 
+    def counts(self, deadline: Deadline) -> bool:
+        """Whether a deadline is in EVENTS."""
+        return self.matching.local_windows[deadline.window].unit == "EVENTS"
+
     @property
     def asks_for_clock(self) -> bool:
         """Whether the greatest time in the whole input decides about some matches."""

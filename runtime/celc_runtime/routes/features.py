@@ -71,6 +71,14 @@ def _are_late_apart(program: Program) -> bool:
     return bool(deadlines) and not one
 
 
+def _chooses_counted(program: Program) -> bool:
+    plan = program.plan
+    totals = plan.answer.totals
+    chooses = plan.choice.per_start is not None or plan.choice.rate is not None
+    chooses = chooses or (totals is not None and isinstance(totals.per, int))
+    return chooses and any(map(plan.counts, plan.choice.deadlines))
+
+
 def _lacks_time(program: Program) -> bool:
     order = program.plan.source.order_by
     return bool(order) and program.plan.source.type_of(order[0]) != "TIMESTAMP"
@@ -130,6 +138,8 @@ def _reads_what_waits(program: Program) -> bool:
             other = plan.window_attribute not in (None, *plan.source.order_by[:1])
             if window.unit == "EVENTS" or other:
                 return True
+        if any(map(plan.counts, plan.choice.deadlines)):
+            return True
     return False
 
 
@@ -140,12 +150,6 @@ READS = Feature("reads other queries", lambda p: bool(p.plan.source.reads))
 READS_APART = Feature("reads queries that one operator cannot run with it", _reads_apart)
 READS_WHAT_WAITS = Feature("reads a query that waits without a bound", _reads_what_waits)
 FOR_EACH = Feature("FOR EACH", lambda p: p.plan.source.parameters is not None)
-COUNTS_EVENTS = Feature(
-    "a window of EVENTS around parameters",
-    lambda p: p.plan.source.parameters is not None
-    and p.plan.source.parameters.position is not None,
-)
-POSITIONS = Feature("positions in the output on Spark", lambda p: p.on_spark.plan.answer.positions)
 MATCH_ID = Feature("match_id", lambda p: p.plan.answer.match_id is not None)
 TOTAL = Feature("TOTAL", lambda p: p.plan.answer.totals is not None)
 COLLAPSED = Feature("COLLAPSED", lambda p: p.plan.answer.collapsed)
@@ -196,8 +200,14 @@ ABSENCE_AFTER = Feature(
 LATE = Feature("matches that end with an absence", lambda p: bool(p.plan.choice.deadlines))
 LATE_APART = Feature("absences at the end that differ, or count from the start", _are_late_apart)
 OFF_CLOCK = Feature(
-    "absence at the end that is not measured on the first order column",
-    lambda p: not all(map(p.plan.is_on_clock, p.plan.choice.deadlines)),
+    "absence at the end that is measured on another attribute",
+    lambda p: any(
+        not p.plan.is_on_clock(one) and not p.plan.counts(one) for one in p.plan.choice.deadlines
+    ),
+)
+COUNTED_CHOICE = Feature(
+    "absence at the end of EVENTS with FIRST, LONGEST, DISJOINT, LIMIT … PER or PER of a duration",
+    _chooses_counted,
 )
 CLOCK_OF_ALL = Feature(
     "PARTITION BY and an absence at the end that no clock decides, of it or a query that it reads",

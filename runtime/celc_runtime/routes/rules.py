@@ -143,9 +143,10 @@ RULES = (
         _STREAMS,
         has.READS_WHAT_WAITS,
         "reader-of-what-waits",
-        "it reads rows of {reads} that become known at no time after their end, because LONGEST or "
-        "DISJOINT compares the matches of a window of EVENTS or of another attribute",
-        "give the query that is read a window of time on the order column",
+        "it reads rows of {reads} that become known at no time after their end, because an absence "
+        "at their end is in EVENTS, or LONGEST or DISJOINT compares the matches of a window of "
+        "EVENTS or of another attribute",
+        "give the query that is read a window, or an absence, of time on the order column",
     ),
     # The page of an automaton.
     _refused(
@@ -343,8 +344,16 @@ RULES = (
         has.OFF_CLOCK,
         "absence-off-the-clock",
         "on a stream an absence at the end is measured on the first order column {order!r}, whose "
-        "watermark decides matches, and not in EVENTS or on another attribute",
+        "watermark decides matches, or in EVENTS, and not on another attribute",
         "write FOR with a time",
+    ),
+    _refused(
+        _STREAMS,
+        has.COUNTED_CHOICE,
+        "counted-absence-and-choice",
+        "the events of its partition decide about an absence of EVENTS, and FIRST, LONGEST, "
+        "DISJOINT, LIMIT … PER and PER of a duration wait for a time on a stream",
+        f"write FOR with a time, or {_AS_TABLE}",
     ),
     _refused(
         _STREAMS,
@@ -443,22 +452,6 @@ RULES = (
         "its state grows with the stream, because a selector inside the formula compares matches "
         "over the whole stream",
         "take that selector out, or say match_stream(df, allow_unbounded_state=True)",
-    ),
-    _refused(
-        _STREAMS,
-        has.COUNTS_EVENTS,
-        "for-each-and-events",
-        "it is FOR EACH {set} with a window of EVENTS, and on a stream a row gets the events that "
-        "concern it alone",
-        "use a window of time",
-    ),
-    _refused(
-        _STREAMS,
-        (has.FOR_EACH, has.POSITIONS),
-        "for-each-and-positions",
-        "it is FOR EACH {set}, and on a stream a row gets the events that concern it, so their "
-        "positions among all events are not known",
-        "leave out positions=True",
     ),
     _refused(
         _STREAMS,

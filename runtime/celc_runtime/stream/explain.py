@@ -12,6 +12,7 @@ from celc_runtime.stream.buckets import FOR_EACH_TASK
 from celc_runtime.stream.match import check_stream, default_buckets
 from celc_runtime.stream.one_bucket.known_keys import key_values, window_length
 from celc_runtime.stream.rules import stream_program
+from celc_runtime.stream.stored.state_rows import KEPT_ROWS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,6 +23,8 @@ _VALUES = {
     "first": "the first position that later matches can use",
     "context": "the context of nested selectors",
     "value": "the last value that WITHIN is measured on",
+    "after": "where the last match of DISJOINT ends",
+    KEPT_ROWS: "the rows that LIMIT … PER has counted, or the totals so far",
 }
 
 
@@ -65,6 +68,8 @@ def explain_stream(program: Program, events: DataFrame) -> str:
     kept = "until their window has passed"
     if length is None:
         kept = "until later events put them out of the window"
+        if any(map(plan.counts, plan.choice.deadlines)):
+            kept = "until later events have put them out of the window, and decided their matches"
     if (plan.matching.window is None and not plan.matching.one_event) or program.sees_all:
         kept = "for ever"
     lines.append(f"state: the events that can matter, {kept}")

@@ -26,7 +26,7 @@ from celc_runtime.rules.matching import Events, pair_batches
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamOptions, row_layout
 from celc_runtime.stream.one_bucket.known_keys import relevant_types
-from celc_runtime.stream.rules import stream_program
+from celc_runtime.stream.rules import all_concern, stream_program
 from celc_runtime.stream.stored.blocks import IN_TIME, TOO_FAR, block_of
 from celc_runtime.stream.stored.key_table import grouped, hashes_of
 from celc_runtime.stream.stored.rows import RowLayout
@@ -58,7 +58,7 @@ def packed(
         if not len(batch):
             continue
         read = _read(program.plan if rules is None else over_events(program.plan), options, batch)
-        for one in [read] if rules is None else _for_each(program.plan, rules, read):
+        for one in [read] if rules is None else _for_each(all_concern(program.plan), rules, read):
             parts.append(_encoded(plan, packer.layout, options, one))
             count += len(one.codes)
             if count >= ROWS_AT_ONCE:

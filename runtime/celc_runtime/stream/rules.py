@@ -12,6 +12,7 @@ BY would have one bucket.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
@@ -19,9 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import sortable
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, Rows
-from celc_runtime.rules.inner import over_pairs
+from celc_runtime.rules.inner import over_pairs, parameters_of
 from celc_runtime.rules.matching import with_rows
+
+
+def all_concern(plan: Plan) -> Plan:
+    """The plan by which events of a stream are paired with rows: where positions count, with every
+    row, because a row has to count the events that concern others, too."""
+    parameters = parameters_of(plan)
+    if parameters.position is None and not plan.answer.positions:
+        return plan
+    source = replace(plan.source, parameters=replace(parameters, concerns=None))
+    return replace(plan, source=source)
 
 
 def stream_program(program: Program) -> Program:

@@ -66,8 +66,13 @@ class BucketTask:
         self._options = options
         self._formats = formats = StreamFormats(program, options)
         self._labels = {label: n for n, label in enumerate(labels_of(options.buckets).tolist())}
+        parameters = self._asked.source.parameters
         self._reader = BucketReader(
-            program, formats.events, formats.states, key_ttl=options.key_ttl
+            program,
+            formats.events,
+            formats.states,
+            key_ttl=options.key_ttl,
+            counted=None if parameters is None else parameters.position,
         )
 
     def step(

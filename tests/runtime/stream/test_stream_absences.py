@@ -1,6 +1,7 @@
 """Absences at the end on streams: in micro-batches of one to three rows, by hand.
 
-The watermark is the clock, and `finish` closes the stream. So the rows of a stream with `finish`
+The watermark is the clock, later events of a partition decide about absences of EVENTS, and
+`finish` closes the stream. So the rows of a stream with `finish`
 are those of a closed input. Lengths in `ts` become milliseconds of the event time.
 """
 
@@ -16,15 +17,25 @@ import pytest
 from cases_io import load_cases
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
+from celc_runtime.stream import explain
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.stored.state_rows import KEPT_ROWS, KEY_VALUES
 from engines import Event, answer_of, engines, interpreted, only_query, table_of
 from reference import CelError as RefusedError
 from reference import WorkLimitError, as_expected, check_answer, difference, evaluate
 from strategies import DECLARATION, EVERYTHING, Feature, random_query, random_stream
 from strategies_absences import branching_absence_query
 from strategies_across import wide_stream
-from streams_by_hand import EVENT_TIME, in_milliseconds, instant, same_rows, streamed
+from streams_by_hand import (
+    EVENT_TIME,
+    Operator,
+    in_milliseconds,
+    instant,
+    same_rows,
+    streamed,
+)
 
+import celc
 from celc import CelError
 from celc.options import Options
 
@@ -157,6 +168,45 @@ def test_many_random_queries(first: int) -> None:
     assert sum(map(_check_groups, range(first, first + 100))) >= 20
 
 
+def test_an_absence_of_events_is_decided_by_events_of_its_partition() -> None:
+    """Of any type, in the micro-batch that runs the last of them, and at `finish` the rest."""
+    query = "A AS x ; !(B AS y FILTER y.value > 1) FOR 2 EVENTS"
+    text = in_milliseconds(f"{DECLARATION}SELECT * FROM S WHERE {query} PARTITION BY id\n")
+    with interpreted():
+        stream = Operator(only_query(celc.compile(text, order_by=EVENT_TIME)), _WITH_ROWS)
+    event = {"value": 0.0, "name": "", "ts": 0, "seq": 0}
+    told = []
+    for time, (type, key) in enumerate([("A", 1), ("C", 1), ("A", 2), ("C", 2), ("B", 1)], 1):
+        events = [event | {"type": type, "id": key, EVENT_TIME: instant(time), "row": time}]
+        told.append(len(stream.advance(table_of(stream.query.plan, events), time - 1)))
+    told.append(len(stream.advance(None, 6)))
+    assert told == [0, 0, 0, 0, 0, 1]
+    assert len(stream.finish()) == 1
+
+
+@pytest.mark.parametrize("query", ["A ; !B FOR 3 EVENTS", "A ; C ; !B FOR 3 EVENTS WITHIN 9 [ts]"])
+def test_a_state_keeps_the_last_events_of_an_absence_of_events(query: str) -> None:
+    text = in_milliseconds(f"{DECLARATION}SELECT * FROM S WHERE {query}\n")
+    with interpreted():
+        stream = Operator(only_query(celc.compile(text, order_by=EVENT_TIME)), _WITH_ROWS)
+    rng, kept = random.Random(1), []
+    for time in range(1, 120):
+        (event,) = random_stream(rng, 1)
+        events = [event | {EVENT_TIME: instant(time), "row": time}]
+        stream.advance(table_of(stream.query.plan, events), time - 1)
+        kept.append(stream.sum("kept"))
+    assert max(kept[60:]) <= 20
+
+
+def test_a_choice_by_starts_does_not_wait_for_events() -> None:
+    query = "SELECT FIRST * FROM S WHERE A ; C ; !B FOR 3 EVENTS WITHIN 9 [ts]"
+    with interpreted():
+        program = celc.compile(in_milliseconds(f"{DECLARATION}{query}"), order_by=EVENT_TIME)
+    reason = why_not(only_query(program).program, Route.STREAM)
+    assert reason is not None
+    assert reason.code == "counted-absence-and-choice"
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -190,3 +240,10 @@ def test_a_selector_in_an_absence_compares_the_whole_stream() -> None:
             event["type"], event["id"] = rng.choice("AABC"), rng.choice((1, 2))
         found += _compared(seed, text, _timed_events(events))
     assert found >= 10
+
+
+def test_the_plan_in_words_names_every_value_of_partitions() -> None:
+    """But those of key_ttl, which is no option of the plan."""
+    of_time_to_live = {"last", "since"}
+    names = {*(KEY_VALUES.names or ()), KEPT_ROWS} - of_time_to_live
+    assert names == {*explain._VALUES}

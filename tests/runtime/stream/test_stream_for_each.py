@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from cases_io import load_cases
-from celc_runtime import CompiledQuery, EventError
+from celc_runtime import CompiledQuery
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Rows
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import why_not
 from celc_runtime.rules.rows import rows_of
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
@@ -52,7 +53,8 @@ def _difference(
     """What differs between the answers of a stream and of a table; and how many rows there are."""
     parameters = query.plan.source.parameters
     assert parameters is not None
-    wanted = query.match_table(table_of(query.plan, events), rule=rules).to_pylist()
+    closed = query.with_options(at_end="closed")
+    wanted = closed.match_table(table_of(query.plan, events), rule=rules).to_pylist()
     rows = in_one_order(rows_of(query.name, parameters, rules))
     options = StreamOptions({}, buckets=rng.choice((1, 3)), rules=hash_of_rows(rows))
     found = streamed(query, events, rng, options=options, rules=rows)
@@ -60,12 +62,12 @@ def _difference(
 
 
 def test_cases() -> None:
-    """Those that a stream can run: not windows of EVENTS, nor CONSUME BY ANY of partitions. Crossed
-    features have those of events that last."""
+    """Those that a stream can run: not CONSUME BY ANY of partitions. Crossed features have those of
+    events that last."""
     problems, matches, compared = [], 0, 0
     for number, case in enumerate(load_cases(folder=CASES / "parameters")):
         text = case.query
-        if "EVENTS" in text or case.ties or case.ends_late or case.lasts or number % 2:
+        if case.ties or case.ends_late or case.lasts or number % 2:
             continue
         if "CONSUME BY ANY" in text and "PARTITION BY" in text:
             continue
@@ -73,7 +75,10 @@ def test_cases() -> None:
             compiled = engines(timed(text), Options((EVENT_TIME,)))
         events = [{**e, EVENT_TIME: instant(1 + at)} for at, e in enumerate(case.events)]
         for name, matcher in compiled.items():
-            query = only_query(matcher).with_options(positions=False)
+            positions = len(case.name) % 2 == 0
+            query = only_query(matcher).with_options(positions=positions)
+            if why_not(query.program, Route.UNBOUNDED) is not None:
+                continue
             rules = rows_table(query, case.parameters["rule"])
             told, count = _difference(query, events, rules, random.Random(case.name))
             problems += [f"{case.name} ({name}): {told}"] if told else []
@@ -98,12 +103,21 @@ def test_cases() -> None:
         "FILTER a.id = rule.id AND a.v > rule.least",
         "SELECT a FROM S FOR EACH rule WHERE (A AS a : B) FILTER a.v > rule.least "
         "WITHIN 20 MILLISECONDS",
+        f"SELECT a, b FROM S FOR EACH rule {_PAIR} PARTITION BY id WITHIN 4 EVENTS",
+        f"SELECT FIRST a, b FROM S FOR EACH rule {_PAIR} WITHIN 9 EVENTS",
+        "SELECT a FROM S FOR EACH rule WHERE (A AS a ; !(B AS b FILTER b.id = rule.id) "
+        "FOR 3 EVENTS) FILTER a.id = rule.id AND a.v > rule.least",
+        "SELECT b FROM S FOR EACH rule WHERE (!A FOR 2 EVENTS ; B AS b) FILTER b.v > rule.least "
+        "WITHIN 20 MILLISECONDS",
+        f"SELECT a, b FROM S FOR EACH rule {_PAIR.replace('(A', 'WITHIN[3 EVENTS](A')} "
+        "WITHIN 20 MILLISECONDS",
     ],
 )
 def test_a_stream_gives_the_rows_of_a_table(text: str) -> None:
-    query, matches = _query(text), 0
+    asked, matches = _query(text), 0
     for seed in range(6):
         rng = random.Random(seed)
+        query = asked.with_options(positions=seed % 3 == 0)
         times = sorted(rng.sample(range(1, 120), 40))
         events = [
             {
@@ -192,20 +206,3 @@ def _check_late(seed: int) -> int:
 
 def test_late_events_come_for_the_rows_that_they_are_late_for() -> None:
     assert sum(map(_check_late, range(20))) >= 20
-
-
-@pytest.mark.parametrize(
-    ("window", "positions", "late", "told"),
-    [
-        ("20 MILLISECONDS", True, "drop", "leave out positions=True"),
-        ("20 EVENTS", False, "drop", "use a window of time"),
-    ],
-)
-def test_what_a_stream_refuses(window: str, positions: Any, late: str, told: str) -> None:
-    query = _query(f"SELECT a FROM S FOR EACH rule {_PAIR} WITHIN {window}")
-    frame = type("DataFrame", (), {"__module__": "pyspark.sql", "isStreaming": True})
-    stream: Any = frame()
-    with pytest.raises(EventError, match=told):
-        query.with_options(positions=positions).match_stream(
-            stream, late=late, rule=rows_table(query, [])
-        )

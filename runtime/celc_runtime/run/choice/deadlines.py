@@ -114,6 +114,10 @@ class Deadlines(ChoiceOfRun):
         self._knows_clock = clock is not None
         self._clock = clock
         self._since = options.since
+        self._is_over = options.is_over
+        # On a stream, for absences of EVENTS: int64[rows], the positions of the last events of
+        # their partitions, now and before.
+        self._lasts: tuple[np.ndarray, np.ndarray] | None = None
         self._waiting: deque[WaitingBatch] = deque()
         self._part: PartSoFar | None = None
         self._held: list[HeldMatches] = []
@@ -195,16 +199,18 @@ class Deadlines(ChoiceOfRun):
         """
         if self._plan.choice.rate is not None:
             self._times = whole_numbers(events.column(self._plan.source.order_by[0]))
+        if stretches.before is not None:
+            self._lasts = _last_positions(stretches)
         keys, were_read = self._keys(stretches, events), stretches.silent
         self._were_read = were_read
         found: np.ndarray = np.zeros(len(were_read), np.bool_)
         if self._since is not None:
-            passed = [key < self._bound(n, self._since) for n, key in enumerate(keys)]
+            passed = [key < self._bound_before(n) for n, key in enumerate(keys)]
             if self._times is not None:
                 passed.append(self._times < self._since)
             found = were_read & np.logical_and.reduce(passed)
         if self._unites or self._all_wait:
-            waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
+            waits = [key >= self._bound_now(number) for number, key in enumerate(keys)]
             found |= (np.logical_or if self._unites else np.logical_and).reduce(waits)
         if self._unites:
             # The other rows list all their matches.
@@ -214,7 +220,7 @@ class Deadlines(ChoiceOfRun):
     def undecided_ends(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
         """bool[rows]: where a match can end whose deadline has not passed."""
         keys = self._keys(stretches, events)
-        waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
+        waits = [key >= self._bound_now(number) for number, key in enumerate(keys)]
         if self._times is not None:
             waits.append(~self._have_ended(np.arange(len(self._times))))
         found: np.ndarray = np.logical_or.reduce(waits)
@@ -313,7 +319,7 @@ class Deadlines(ChoiceOfRun):
         self, number: int, keys: np.ndarray, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         was_decided = np.zeros(len(keys), np.bool_)
-        if not self._plan.is_on_clock(self._plan.choice.deadlines[number]):
+        if self._lasts is None and not self._plan.is_on_clock(self._plan.choice.deadlines[number]):
             if self.is_closed:
                 return np.ones(len(keys), np.bool_), was_decided
             assert self.batch is not None
@@ -321,8 +327,8 @@ class Deadlines(ChoiceOfRun):
         if self._since is not None:
             # If the end had been read, a decided match was returned then. Otherwise the end came
             # after the deadline.
-            was_decided = self._were_read[rows] & (keys < self._bound(number, self._since))
-        return keys < self.clock_bound(number), was_decided
+            was_decided = self._were_read[rows] & (keys < self._bound_before(number, rows))
+        return keys < self._bound_now(number, rows), was_decided
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The held matches that are decided at the end of the input."""
@@ -342,6 +348,30 @@ class Deadlines(ChoiceOfRun):
             return PASSED
         return ALWAYS if self._clock is None else self._bound(number, self._clock)
 
+    def _bound_now(self, number: int, rows: np.ndarray | slice = slice(None)) -> int | np.ndarray:
+        """The bound of a deadline, at rows of stretches: of one in EVENTS int64[rows]."""
+        if not self._counts(number):
+            return self.clock_bound(number)
+        return PASSED if self._is_over else self._counted(number, 0, rows)
+
+    def _bound_before(
+        self, number: int, rows: np.ndarray | slice = slice(None)
+    ) -> int | np.ndarray:
+        """The same when the stretches were read before."""
+        if not self._counts(number):
+            assert self._since is not None
+            return self._bound(number, self._since)
+        return self._counted(number, 1, rows)
+
+    def _counts(self, number: int) -> bool:
+        return self._plan.counts(self._plan.choice.deadlines[number])
+
+    def _counted(self, number: int, when: int, rows: np.ndarray | slice) -> np.ndarray:
+        assert self._lasts is not None
+        window = self._plan.matching.local_windows[self._plan.choice.deadlines[number].window]
+        bounds: np.ndarray = self._lasts[when][rows] - int(window.size) + 1
+        return bounds
+
     def _bound(self, number: int, clock: int) -> int:
         known = self._bounds.get((number, clock))
         if known is None:
@@ -355,6 +385,16 @@ class Deadlines(ChoiceOfRun):
         size = plan.matching.local_windows[plan.choice.deadlines[number].window].size
         type = event_schema(plan).field(plan.source.order_by[0]).type
         return int(floors_of(np.array([clock], np.int64), size, type)[0])
+
+
+def _last_positions(stretches: Stretches) -> tuple[np.ndarray, np.ndarray]:
+    """int64[rows]: the positions of the last events of the partitions of rows, now and before."""
+    starts, rows = stretches.starts, len(stretches.positions)
+    ends = np.append(starts[1:], rows)
+    assert stretches.before is not None
+    before = stretches.before - 1
+    now = np.maximum(before, stretches.positions[ends - 1])
+    return np.repeat(now, ends - starts), np.repeat(before, ends - starts)
 
 
 def last_moments(times: _Times, span: int) -> _Times:

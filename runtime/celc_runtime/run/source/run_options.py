@@ -27,6 +27,9 @@ class RunOptions:
     since: int | None = None
     """Matches that were decided at this clock are not returned again; None: all are returned."""
 
+    is_over: bool = False
+    """Whether no more events come, so that every match of stretches is decided."""
+
     first_node: int = 1
     """The first node of the arena. Tests begin near the limits of smaller numbers."""
 

@@ -41,6 +41,9 @@ class Stretches(NamedTuple):
     """int64[parts, numbers], for LIMIT … PER: the last known times of rows that stayed (`NEVER`:
     fewer), or PER PARTITION their number; for totals of partitions, these (`stored_sums`); the run
     updates it."""
+    before: np.ndarray | None = None
+    """int64[parts], how many events of each partition were read before, if absences at the end
+    count events."""
 
 
 class Behind(NamedTuple):

@@ -79,6 +79,7 @@ class BucketReader:
 
     key_ttl: microseconds without an event after which a partition begins again; None: never.
     members: the queries that share the events of `program`, which is then never run itself.
+    counted: the column in which a query FOR EACH reads the positions of events, if it does.
     """
 
     def __init__(
@@ -89,16 +90,18 @@ class BucketReader:
         *,
         key_ttl: int | None = None,
         members: Members | None = None,
+        counted: str | None = None,
     ) -> None:
         plan = program.plan
         self._layout = layout
         self._states = states
         self._order = EventSort(plan, layout)
-        self._run = BucketRun(program, layout, states, self._order, key_ttl, members)
+        self._run = BucketRun(program, layout, states, self._order, key_ttl, members, counted)
         self._window_length = window_length(program)
         self._start_length = start_length(program)
         self._deadlines = deadline_lengths(plan)
         self._waits = plan.choice.waits
+        self._counts = any(map(plan.counts, plan.choice.deadlines))
         self._may_be_later = plan.source.uncertain is not None
         self._span = None
         self._of_partitions = None
@@ -347,9 +350,17 @@ class BucketReader:
     def _due_rows(self, state: BucketState, segments: Segments, watermark: int) -> Rows:
         """The kept events whose deadlines the watermark passes now.
 
-        Matches that begin or end with them may be decided, although no event comes.
+        Matches that begin or end with them may be decided, although no event comes. At the end of
+        the stream that are all that wait for a number of EVENTS.
         """
         since, found = state.frontier, []
+        if since is not None and self._counts and has_ended(watermark):
+            for segment in state.of_kind(KEPT):
+                kept = segments.kept(segment)
+                known = self._known(state, segments, kept.rows)
+                alive = self._run.is_alive(known, kept, known.codes, self._times(kept.rows))
+                found.append(self._layout.taken(kept.rows, np.flatnonzero(alive)))
+            return self._layout.joined(found)
         if since is None or not self._deadlines or watermark < state.next_deadline:
             return self._layout.nothing
         for segment in state.of_kind(KEPT):

@@ -97,6 +97,7 @@ class _Stretches(NamedTuple):
     contexts: np.ndarray  # int64[parts], the contexts in which they begin
     known: Starts | None  # the starts whose matches are known, if matches wait
     kept: np.ndarray | None  # int64[parts, numbers], as in `run.Stretches`
+    before: np.ndarray | None = None  # int64[parts], likewise
     batch: pa.RecordBatch | None = None  # the columns of the events, if they are made already
     codes: np.ndarray | None = None  # int32[rows], then also the numbers of their types
 
@@ -127,8 +128,10 @@ class BucketRun:
         order: EventSort,
         key_ttl: int | None,
         members: Members | None,
+        counted: str | None,
     ) -> None:
         self._members = members
+        self._counted = counted
         self._program = program
         self._plan = program.plan
         self._layout = layout
@@ -142,6 +145,7 @@ class BucketRun:
         self._has_contexts = len(program.contexts) > 0
         self._types = relevant_types(self._plan)
         self._waits = self._plan.choice.waits
+        self._counts = any(map(self._plan.counts, self._plan.choice.deadlines))
         self._start_length = start_length(program)
         # Whether matches need events before the first start or end that is not known yet.
         self._looks_back = self._waits and (
@@ -342,7 +346,10 @@ class BucketRun:
                 parts.goes_on, known.values[parts.keys], unknown_keys(1, self._layout)
             )
             kept_rows = of_parts[KEPT_ROWS].copy()
-        return _Stretches(together, starts, silent, contexts, known_now, kept_rows)
+        before = None
+        if self._counts:
+            before = np.where(parts.goes_on, known.values["position"][parts.keys], 0)
+        return _Stretches(together, starts, silent, contexts, known_now, kept_rows, before)
 
     def _border(self, watermark: int) -> int | None:
         """No match of events after the watermark starts at this time or before."""
@@ -409,9 +416,9 @@ class BucketRun:
             return self._matches(self._program, step.matches, stretches, watermark, frontier)
         found = self._nothing_found(stretches)
         found.groups = np.full(len(stretches.silent), len(self._states.leaves_earlier) - 1, np.int8)
-        rows = stretches.events.rows
+        rows, positions = stretches.events.rows, stretches.events.positions
         chosen = self._members.chosen(
-            self._events(rows), self._layout.codes(rows), stretches.starts[1:]
+            self._events(rows, positions), self._layout.codes(rows), stretches.starts[1:]
         )
         for number, (program, index, events, codes) in enumerate(chosen):
             part = _part_of(stretches, index, due, waits=bool(program.plan.choice.deadlines))
@@ -455,7 +462,8 @@ class BucketRun:
         found = self._nothing_found(stretches)
         repeats = self._repeats(program.plan, stretches)
         for first, last in _pieces(stretches.starts, repeats):
-            run = run_of(program, RunOptions(clock=watermark, since=frontier))
+            over = has_ended(watermark)
+            run = run_of(program, RunOptions(clock=watermark, since=frontier, is_over=over))
             self._run_parts(run, matches, stretches, repeats, found, first, last)
         return found
 
@@ -511,7 +519,7 @@ class BucketRun:
         whole = end - start == len(index) == len(repeats)
         if stretches.batch is None or stretches.codes is None:
             rows = events.rows if whole else self._layout.taken(events.rows, index)
-            read, codes = self._events(rows), self._layout.codes(rows)
+            read, codes = self._events(rows, positions), self._layout.codes(rows)
         else:
             read = stretches.batch if whole else stretches.batch.take(pa.array(index))
             codes = stretches.codes[index]
@@ -525,6 +533,7 @@ class BucketRun:
             stretches.contexts[first:last],
             None if stretches.known is None else stretches.known.of_parts(first, last),
             None if stretches.kept is None else stretches.kept[first:last],
+            None if stretches.before is None else stretches.before[first:last],
         )
         matches += run.push_stretches(pushed)
         told = run.behind(pushed)
@@ -540,9 +549,12 @@ class BucketRun:
         if self._own_clock:
             found.values[start:end] = told.keys[places]
 
-    def _events(self, rows: Rows) -> pa.RecordBatch:
+    def _events(self, rows: Rows, positions: np.ndarray) -> pa.RecordBatch:
         names = [field.name for field in self._layout.fields]
-        return pa.RecordBatch.from_arrays(self._order.columns(rows), names)
+        columns = self._order.columns(rows)
+        if self._counted is not None:
+            columns[names.index(self._counted)] = pa.array(positions)
+        return pa.RecordBatch.from_arrays(columns, names)
 
     def _check_clock(
         self, known: KnownKeys, parts: _Parts, stretches: _Stretches, found: _Found

@@ -25,6 +25,8 @@ def window_length(program: Program) -> int | None:
     window = plan.whole_window
     if window is None or window.unit == "EVENTS" or has_own_clock(plan) or program.sees_all:
         return None
+    if any(map(plan.counts, plan.choice.deadlines)):
+        return None
     length = int(window.size)
     if waits_for_ends(plan):
         length += int(window_size(plan))
@@ -102,13 +104,15 @@ def adds_up(plan: Plan) -> bool:
 
 
 def deadline_lengths(plan: Plan) -> list[int]:
-    """The lengths (microseconds) after which matches are decided, ascending.
+    """The lengths (microseconds) after which matches are decided, ascending; those in EVENTS
+    apart.
 
     With LIMIT … PER, a match that waits for no absence waits until the clock has passed its end.
     """
     if plan.choice.waits:
         return []  # a match waits for all of its start
-    found = {deadline_length(plan, one) for one in plan.choice.deadlines}
+    timed = [one for one in plan.choice.deadlines if not plan.counts(one)]
+    found = {deadline_length(plan, one) for one in timed}
     return sorted(found | {0} if found and plan.choice.rate is not None else found)
 
 
@@ -118,6 +122,7 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
     in_events = plan.matching.window is not None and plan.matching.window.unit == "EVENTS"
     in_hops = bool(plan.matching.reaches) and plan.whole_window is None
     counts = in_events or in_hops or has_own_clock(plan)
+    counts = counts or any(map(plan.counts, plan.choice.deadlines))
     has_first = plan.matching.consume_by != "NONE" or counts or plan.choice.waits
     # A window shorter than key_ttl has dropped all events by then, unless they can be later than
     # their place in the order says.
