@@ -496,8 +496,10 @@ class _Writer:
             first=made.automaton.first,
             start=made.automaton.start,
             conditions=tuple(
-                plan.MoveCondition(bit, path=condition.path is not None)
-                for condition, bit in zip(made.conditions, made.bits, strict=True)
+                plan.MoveCondition(bit, path=condition.path is not None, ahead=ahead)
+                for condition, bit, ahead in zip(
+                    made.conditions, made.bits, made.around.ahead, strict=True
+                )
             ),
             local_conditions=len(made.local),
             read=tuple(shared.columns),
@@ -508,6 +510,8 @@ class _Writer:
             targets=tuple(sorted(query.skip.targets)),
             target=query.skip.target,
             within=query.within,
+            before=made.around.before,
+            numbered=made.around.numbered,
             navigations=tuple(
                 plan.RowNavigation(
                     _variables(row.variables),

@@ -70,6 +70,7 @@ class MoveCondition:
 
     local: int = -1  # the bit of its local part, which is computed beforehand; −1: it has none
     path: bool = False  # whether the search decides another part, which reads the path
+    ahead: int = 0  # how many rows after the row at hand it reads
 
 
 @frozen
@@ -151,6 +152,8 @@ class RowPlan:
     `regexes` what it compares texts with. `registers` are the first values of the memory of the
     path, `live` for each state those that conditions can still read, `remembers` whether they say
     all of the path that conditions read. `within`: microseconds on the first order column.
+    `before`: how many rows before the first row of a match conditions read; `numbered`: whether
+    they read MATCH_NUMBER().
     """
 
     name: str
@@ -179,6 +182,8 @@ class RowPlan:
     registers: tuple[int, ...] = ()
     live: tuple[tuple[int, ...], ...] = ()
     remembers: bool = True
+    before: int = 0
+    numbered: bool = False
     max_work: int = 10_000_000
 
     @property
