@@ -7,7 +7,7 @@ that a search carries along its path. Paths from one start to one state and one 
 their registers. Where these are equal too, the search tries once what follows.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from celc_runtime.plan.frozen import frozen
 
@@ -178,6 +178,24 @@ def _around(made: Automaton, resolved: tuple[Condition, ...]) -> Around:
     ahead = tuple(max((shift for _, shift in found), default=0) for found in shifts)
     numbered = any(isinstance(node, core.MatchNumber) for nodes in asked for node in nodes)
     return Around(before, tuple(max(one, 0) for one in ahead), numbered)
+
+
+def ahead_of(truth: core.Truth) -> int:
+    """The most rows after the row at hand that a condition reads."""
+    return max((shift for _, shift in map(_shift, nodes_asked(truth))), default=0)
+
+
+def possible(truth: core.Truth) -> core.Truth | None:
+    """A condition that is true wherever another one is, if later rows are not there yet; None: it
+    can be true everywhere."""
+    if isinstance(truth, core.Every):
+        parts = tuple(one for one in map(possible, truth.parts) if one is not None)
+        return replace(truth, parts=parts) if parts else None
+    if isinstance(truth, core.Some):
+        ways = tuple(map(possible, truth.parts))
+        known = tuple(one for one in ways if one is not None)
+        return replace(truth, parts=known) if len(known) == len(ways) else None
+    return None if ahead_of(truth) > 0 else truth
 
 
 def _shift(node: core.Expression) -> tuple[bool, int]:

@@ -12,6 +12,8 @@ from celc_runtime.row_pattern.streams.tasks import finished, packed, task_of, un
 from celc_runtime.row_pattern.tables import conforming_table
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.tasks import BucketTask
+from engines import interpreted
+from row_patterns import compiled
 from streams_by_hand import Operator, micro_batches, microseconds, perhaps_in_sections
 
 
@@ -38,6 +40,12 @@ class RowOperator(Operator):
         """One micro-batch, after a restart."""
         self.task = self._task()
         return super().advance(events, watermark)
+
+
+def query_of(text: str) -> Any:
+    """The query of a text, interpreted."""
+    with interpreted():
+        return compiled(text).queries["q"]
 
 
 def row_options(query: Any, rng: random.Random, **options: Any) -> StreamOptions:

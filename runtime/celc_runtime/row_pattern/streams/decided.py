@@ -25,8 +25,9 @@ behind has failed, so the first way that reaches the border is the best one that
 row that comes later. States need one row more than there are then, which `passes.earliest_ends` and
 the window of the start keep apart. A way that only `$` can end stays open as long as rows may come.
 
-*NEXT in DEFINE*. The condition of a row whose following rows have not come counts as true where the
-best way is looked for, and a match that took such a row is not decided. *NEXT in MEASURES*: a match
+*NEXT in DEFINE*. A condition that reads rows which have not come counts as true where the best way
+is looked for, unless what it asks of the others is false already; a match that took such a row is
+not decided. *NEXT in MEASURES*: a match
 is held until the rows that its measures read are there.
 
 *Which starts count* depends on the matches before them. With PAST LAST ROW, the best way of a
@@ -321,15 +322,17 @@ class DecidingRun(TableRun):
         """The local conditions of each row, as bits; those that read rows which have not come are
         true."""
         found = super().found()
-        if not self.spare:
+        if not self.spare or self._program.possible is None:
             return found
+        possible = np.zeros(self._rows, found.dtype)
+        self._program.possible(*self._code, self.offsets, possible)
         plan, ends = self._plan, self.offsets[1:]
         for back in range(1, most_ahead(plan) + 1):
             bits = 0
             for one in plan.conditions:
                 bits |= (1 << one.local) if one.local >= 0 and one.ahead >= back else 0
             rows = (ends - back)[ends - back >= self.offsets[:-1]]
-            found[rows] |= found.dtype.type(bits)
+            found[rows] |= possible[rows] & found.dtype.type(bits)
         return found
 
     def finder(self) -> tuple[Any, Any]:
