@@ -197,6 +197,20 @@ class RowPlan:
         return any(condition.path for condition in self.conditions)
 
     @property
+    def is_timed(self) -> bool:
+        """Whether the first column of ORDER BY is an ascending TIMESTAMP."""
+        return any(
+            self.columns[one.column].type in ("TIMESTAMP", "TIMESTAMP_NTZ") and not one.descending
+            for one in self.order_by[:1]
+        )
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether the match of a start can wait for ever for later rows, because the pattern has
+        loops, and no WITHIN closes it."""
+        return self.within is None and _has_loop(self.states)
+
+    @property
     def columns_read(self) -> tuple[int, ...]:
         """The numbers of the columns that the query needs, in their order."""
         needed = {*self.partition_by, *(order.column for order in self.order_by), *self.read}
@@ -245,3 +259,16 @@ class RowPlan:
             "`" + output.name.replace("`", "``") + f"` {ddl_of(type)}"
             for output, type in zip(self.outputs, self.output_types(), strict=True)
         )
+
+
+def _has_loop(states: tuple[RowState, ...]) -> bool:
+    """Whether moves lead from a state back to it, and from there to an end."""
+    targets = [{move.target for move in state.moves} for state in states]
+    ends = {n for n, state in enumerate(states) if state.accepts or state.accepts_at_end}
+    while more := {n for n, to in enumerate(targets) if to & ends} - ends:
+        ends |= more
+    left = {n: to & ends for n, to in enumerate(targets) if n in ends}
+    while free := [n for n, to in left.items() if not to & left.keys()]:
+        for n in free:
+            del left[n]
+    return bool(left)

@@ -23,7 +23,8 @@ behind has failed, so the first way that reaches the border is the best one that
 
 *WITHIN* closes a start once the watermark has reached its time plus the duration: it can take no
 row that comes later. States need one row more than there are then, which `passes.earliest_ends` and
-the window of the start keep apart. A way that only `$` can end stays open as long as rows may come.
+the window of the start keep apart. A way that only `$` can end stays open as long as rows may come,
+also if another way has the same rows and variables without it.
 
 *NEXT in DEFINE*. A condition that reads rows which have not come counts as true where the best way
 is looked for, unless what it asks of the others is false already; a match that took such a row is
