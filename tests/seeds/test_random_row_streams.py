@@ -156,8 +156,8 @@ def _shape(rng: random.Random, depth: int) -> str:
 class _Drawn:
     """A query over rows that make conditions true, and whether its rows come as soon as they can.
 
-    Where conditions read the path, or `$` stands behind one that reads the next row, rows that could
-    fulfil them are looked for in vain; what `$` ends can have the same variables as what ends
+    Where conditions read the path, or `$` stands behind one that reads the next row, rows that
+    could fulfil them are looked for in vain; what `$` ends can have the same variables as what ends
     without it; and with SKIP TO, starts wait for those before them.
     """
 

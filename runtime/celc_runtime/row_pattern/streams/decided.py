@@ -165,6 +165,7 @@ def last_row_read(reads, moves, excluded, labels, at, row, length):  # type: ign
     return last
 
 
+# Long: one loop, which is compiled as a whole.
 def deciding_loop_of(
     step: Callable[..., tuple[int, int]], *, compiled: bool = True
 ) -> Callable[..., int]:
@@ -176,6 +177,7 @@ def deciding_loop_of(
 
     after, behind, read_until = own(after_match), own(rows_behind), own(last_row_read)
 
+    # Long: as above.
     def decide(  # type: ignore[no-untyped-def]
         data, room, ends, asked, reads, excluded, since, going, cursor, matches, labels
     ):

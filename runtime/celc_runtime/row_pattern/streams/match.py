@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+# Long: the options of a stream, one after another.
 def stream_rows(
     program: RowProgram,
     steps: tuple[Any, Any],
