@@ -63,8 +63,21 @@ def _streamed(text: str, table: pa.Table, rng: random.Random) -> list[Row]:
     return rows_of(pa.Table.from_pylist(found, query.output_schema))
 
 
-@pytest.mark.parametrize("case", [c for c in row_cases() if c.when != "compile"], ids=str)
-def test_cases_as_streams(case: RowCase) -> None:
+_CASES = [case for case in row_cases() if case.when != "compile"]
+
+
+@pytest.mark.parametrize("case", _CASES[::12], ids=str)
+def test_some_cases_as_streams(case: RowCase) -> None:
+    _check_case(case)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", _CASES, ids=str)
+def test_all_cases_as_streams(case: RowCase) -> None:
+    _check_case(case)
+
+
+def _check_case(case: RowCase) -> None:
     rng = random.Random(case.name)
     table = table_of(case.schema, case.table)
     query = query_of(case.query)
@@ -121,6 +134,11 @@ def _told(table: pa.Table) -> list[str]:
 @pytest.mark.parametrize("seed", range(12))
 def test_random_streams(seed: int) -> None:
     _check(seed)
+
+
+@pytest.mark.long
+def test_many_random_streams() -> None:
+    assert sum(map(_check, range(12, 2100))) > 1900
 
 
 # --- when a row comes -----------------------------------------------------------------------------
@@ -271,9 +289,14 @@ def _check_when(seed: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_rows_come_when_no_later_row_can_change_them(seed: int) -> None:
     _check_when(seed)
+
+
+@pytest.mark.long
+def test_many_rows_come_when_no_later_row_can_change_them() -> None:
+    assert sum(map(_check_when, range(8, 500))) > 350
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from celc_runtime.stream.processor import STATE
 from places import TESTS
+from row_streams_by_hand import query_of
 from stream_routes import (
     END,
     SCHEMA,
@@ -45,6 +46,21 @@ TEXT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40 A
 SILENT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; !(B AS y FILTER y.v > 45) FOR 5 SECONDS)
     FILTER x.v > 40 PARTITION BY id"""
 
+SHAPE = """CREATE TABLE t (id INT, ts TIMESTAMP, v DOUBLE, name STRING);
+SELECT * FROM t MATCH_RECOGNIZE (
+  PARTITION BY id ORDER BY ts
+  MEASURES FIRST(ts) AS since, COUNT(*) AS n, PREV(FIRST(v)) AS before, MATCH_NUMBER() AS number
+  AFTER MATCH SKIP TO NEXT ROW
+  PATTERN (A B+ C?) WITHIN INTERVAL '15' SECONDS
+  DEFINE A AS v > 40, B AS v < 45 OR v IS NULL, C AS v > A.v
+)"""
+
+
+def compiled_text(text: str) -> Any:
+    """The query of a text, of either language."""
+    return query_of(text) if text.startswith("CREATE TABLE") else query(text)
+
+
 DRIVER = '''
 import os, signal, sys
 from functools import partial
@@ -53,6 +69,7 @@ from pathlib import Path
 from celc_runtime.stream import match as stream
 from celc_runtime import finish
 from pyspark.sql import SparkSession
+from row_streams_by_hand import query_of
 from stream_routes import SETTINGS, files, query
 
 folder, text, master, kill = Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
@@ -107,7 +124,8 @@ builder = (
 for name, value in SETTINGS.items():
     builder = builder.config(name, value)
 spark = builder.getOrCreate()
-matches = query(text).match_stream(files(spark, folder / "in"), watermark="2 seconds")
+compiled = query_of(text) if text.startswith("CREATE TABLE") else query(text)
+matches = compiled.match_stream(files(spark, folder / "in"), watermark="2 seconds")
 checkpoint = str(folder / "checkpoint")
 writer = matches.writeStream.format("parquet").option("path", str(folder / "out"))
 writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
@@ -162,8 +180,11 @@ def _answer(folder: Path) -> list[str]:
     return wanted(pq.read_table(folder / "all"))
 
 
-@pytest.mark.parametrize("kills", [1, 7])
-@pytest.mark.parametrize("text", [TEXT, SILENT], ids=["pairs", "deadlines"])
+@pytest.mark.parametrize(
+    ("text", "kills"),
+    [(TEXT, 1), (TEXT, 7), (SILENT, 1), (SILENT, 7), (SHAPE, 20)],
+    ids=["pairs-1", "pairs-7", "deadlines-1", "deadlines-7", "rows-20"],
+)
 def test_a_driver_that_is_killed(text: str, kills: int, spark: Any, tmp_path: Path) -> None:
     """At random moments of 30 micro-batches, and started again until it gets through; the last one
     runs `finish`, too."""
@@ -179,8 +200,8 @@ def test_a_driver_that_is_killed(text: str, kills: int, spark: Any, tmp_path: Pa
     assert driver.wait() == 0, (tmp_path / "said").read_text()[-8000:]
     assert died == kills
     assert _last(tmp_path) >= 29
-    compiled = query(text)
-    if compiled.plan.choice.deadlines:
+    compiled = compiled_text(text)
+    if text == SILENT:
         compiled = compiled.with_options(at_end="closed")
     expected = spark.createDataFrame(table(rows)).transform(compiled.match).toArrow()
     assert _answer(tmp_path) == wanted(expected)

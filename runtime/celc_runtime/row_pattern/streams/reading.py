@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Answer, Choice, Deadline, Matching, Plan, Source, Window
 from celc_runtime.plan.row_pattern import RowPlan
@@ -88,6 +89,18 @@ class RowSort(EventSort):
         for order, place in self._ordered:
             keys += sort_keys(self._row_plan, order.column, columns[place], order)
         return keys + self._keys_of(rows, self._tiebreak)
+
+    def _refuse_tie(self, rows: Rows, row: int) -> None:
+        plan = self._row_plan
+        names = [plan.columns[one.column].name for one, _ in self._ordered]
+        names += [self._layout.fields[place].name for place in self._tiebreak]
+        one = self._layout.taken(rows, np.array([row]))
+        time = self.columns(one)[self.time][0]
+        raise EventError(
+            f"query {plan.name!r}: two rows of a partition are equal in {', '.join(names)} "
+            f"({names[0]} is {time}), and a stream has no order of its own: name a column that "
+            "tells them apart, as in match_stream(df, tiebreak='id'), or one more in ORDER BY"
+        )
 
     def by_number(self, rows: Rows) -> dict[int, pa.Array]:
         """The columns of rows, by their numbers in the plan of the query."""
