@@ -62,6 +62,7 @@ def test_a_stream_that_stops_and_ends(spark: Any, tmp_path: Path) -> None:
             tiebreak="row",
             watermark="2 seconds",
             late="side",
+            max_event_time_skew="9000 days",
             buckets=3,
             checkpoint=str(tmp_path / "checkpoint"),
         )

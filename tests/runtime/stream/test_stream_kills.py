@@ -142,7 +142,8 @@ spark.stop()
 def _start(folder: Path, master: str, kill: str, text: str = TEXT) -> Any:
     script = folder / "driver.py"
     script.write_text(DRIVER)
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    folders = (TESTS, TESTS / "support")
+    path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     more = {"PYSPARK_PYTHON": sys.executable, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     return subprocess.Popen(
         [sys.executable, str(script), str(folder), text, master, kill],

@@ -24,6 +24,7 @@ from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.streams.decided import (
     DecidingRun,
     Since,
+    is_closed_by_within,
     reads_numbers,
     rows_before,
 )
@@ -44,7 +45,7 @@ from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.stored.key_table import grouped
 from celc_runtime.stream.stored.known_starts import has_ended
 from celc_runtime.stream.stored.rows import RowLayout, Rows
-from celc_runtime.stream.stored.state import KEYS, BucketState, Segment, StateFormat
+from celc_runtime.stream.stored.state import KEPT, KEYS, BucketState, Segment, StateFormat
 from celc_runtime.stream.stored.state_rows import (
     KEPT_ROWS,
     KeptEvents,
@@ -65,6 +66,17 @@ class PatternReader(BucketReader):
         self._order = RowSort(program.plan, reading.plan, layout)
         self._run = PatternRun(program, reading, layout, states, self._order)
         self._waits = True  # for the end of the stream
+        if is_closed_by_within(program.plan):
+            self._window_length = program.plan.within
+
+    def _merge(self, state: BucketState, segments: Segments, watermark: int | None) -> None:
+        super()._merge(state, segments, watermark)
+        # A large segment of which little is alive would wait long for others as large.
+        kept, keys = state.of_kind(KEPT), state.of_kind(KEYS)
+        if self._window_length is None and _is_old(kept, state):
+            self._merge_kept(state, segments, kept, 0)
+        if _is_old(keys, state):
+            self._merge_keys(segments, keys, watermark)
 
     def _merge_keys(self, segments: Segments, due: list[Segment], watermark: int | None) -> None:
         is_oldest = due[0] is segments.of_kind(KEYS)[0]
@@ -76,6 +88,15 @@ class PatternReader(BucketReader):
         for segment in due:
             segments.remove(segment)
         segments.add_keys(records)
+
+
+_OLD = 256
+"""A segment is written again, without what is dead in it, when so many have come after it. So the
+dead leave, and what is alive is written once more for each so many segments."""
+
+
+def _is_old(found: list[Segment], state: BucketState) -> bool:
+    return bool(found) and found[0].number + _OLD < state.next_segment
 
 
 class _Rows(NamedTuple):

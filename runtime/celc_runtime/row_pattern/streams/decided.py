@@ -391,3 +391,11 @@ def rows_before(plan: RowPlan) -> int:
     conditions and measures read, and one, if it matters whether it is the first row."""
     shifts = [-one.shift for one in plan.navigations]
     return max(plan.before, int(plan.first != plan.start), *shifts, 0)
+
+
+def is_closed_by_within(plan: RowPlan) -> bool:
+    """Whether no row is read any more once WITHIN has closed its start: nothing reads rows before a
+    match or behind its own, and no match waits for the end of its partition."""
+    waits = any(one.accepts_at_end and not one.accepts for one in plan.states)
+    reads = rows_before(plan) or most_ahead(plan) or len(reads_behind(plan).places)
+    return plan.within is not None and not waits and not reads
