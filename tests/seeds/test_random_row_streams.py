@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError
-from celc_runtime.row_pattern.run import sort_keys
+from celc_runtime.row_pattern.run import keys_of_order
 from row_patterns import RowCase, row_cases, rows_of, table_of
 from row_streams_by_hand import RowOperator, as_read, query_of, row_options, row_streamed
 from strategies_rows import row_query, row_table, with_real_groups
@@ -41,7 +41,7 @@ def _by_a_clock(query: Any, text: str, table: pa.Table) -> tuple[str, pa.Table]:
     keys: list[np.ndarray] = []
     for one in plan.order_by:
         column = read.column(plan.columns[one.column].name).combine_chunks()
-        keys += sort_keys(plan, one.column, column, one)
+        keys += keys_of_order(plan, one.column, column, one)
     order = np.lexsort(keys[::-1]) if keys else np.arange(len(table))
     times = np.empty(len(table), "datetime64[us]")
     times[order] = np.datetime64("2026-05-01") + np.arange(len(table)) * np.timedelta64(60, "s")

@@ -142,7 +142,7 @@ def _partitions(plan: RowPlan, columns: dict[int, pa.Array]) -> tuple[pa.Array |
     parts = codes_of_keys(keys, rows) if keys else np.zeros(rows, np.int64)
     sorts: list[np.ndarray] = [parts]
     for order in plan.order_by:
-        sorts += sort_keys(plan, order.column, columns[order.column], order)
+        sorts += keys_of_order(plan, order.column, columns[order.column], order)
     if _is_sorted(sorts):
         chosen, ordered = None, parts
     else:
@@ -152,7 +152,7 @@ def _partitions(plan: RowPlan, columns: dict[int, pa.Array]) -> tuple[pa.Array |
     return chosen, np.concatenate([[0], borders, [rows]]).astype(np.int64)
 
 
-def sort_keys(plan: RowPlan, number: int, column: pa.Array, order: Any) -> list[np.ndarray]:
+def keys_of_order(plan: RowPlan, number: int, column: pa.Array, order: Any) -> list[np.ndarray]:
     """Keys that sort as a column does, the first one first."""
     is_time = plan.within is not None and order is plan.order_by[0]
     if column.null_count and (order.nulls_first is None or is_time):

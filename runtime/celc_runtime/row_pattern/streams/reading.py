@@ -19,7 +19,7 @@ from celc_runtime.plan.plan import Answer, Choice, Deadline, Matching, Plan, Sou
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.program import Program
 from celc_runtime.row_pattern.program import RowProgram
-from celc_runtime.row_pattern.run import sort_keys
+from celc_runtime.row_pattern.run import keys_of_order
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.one_bucket.event_order import EventSort
 from celc_runtime.stream.stored.rows import RowLayout, Rows
@@ -87,7 +87,7 @@ class RowSort(EventSort):
         columns = self.columns(rows)
         keys: list[np.ndarray] = []
         for order, place in self._ordered:
-            keys += sort_keys(self._row_plan, order.column, columns[place], order)
+            keys += keys_of_order(self._row_plan, order.column, columns[place], order)
         return keys + self._keys_of(rows, self._tiebreak)
 
     def _refuse_tie(self, rows: Rows, row: int) -> None:
