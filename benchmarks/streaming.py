@@ -213,12 +213,13 @@ def measured(
     with tempfile.TemporaryDirectory(prefix="celc-bench-", ignore_cleanup_errors=True) as name:
         files = write_files(Path(name) / "files", cell)
         for number, which in enumerate(streams):
-            yield which, _measured(spark, cell, made[which], files, Path(name) / str(number))
+            yield which, measured_stream(spark, cell, made[which], files, Path(name) / str(number))
 
 
-def _measured(
+def measured_stream(
     spark: SparkSession, cell: Cell, stream: Stream, files: Sequence[Path], folder: Path
 ) -> Measured:
+    """What a stream costs on files, in a folder of its own."""
     source = folder / "source"
     source.mkdir(parents=True)
     schema = spark.read.parquet(str(files[0])).schema

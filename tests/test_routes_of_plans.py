@@ -30,6 +30,12 @@ SELECT * FROM t MATCH_RECOGNIZE (
   PARTITION BY k ORDER BY ts MEASURES LAST(B.v) AS v PATTERN (A B) DEFINE B AS B.v > A.v
 )"""
 
+_ROW_PATTERNS = {
+    "`MATCH_RECOGNIZE`": _ROW_PATTERN,
+    "`MATCH_RECOGNIZE` with a loop and without `WITHIN`": _ROW_PATTERN.replace("A B)", "A+ B)"),
+    "`MATCH_RECOGNIZE` whose `ORDER BY` begins with no time": _ROW_PATTERN.replace("BY ts", "BY v"),
+}
+
 
 @cache
 def _programs() -> dict[str, Asked]:
@@ -39,9 +45,10 @@ def _programs() -> dict[str, Asked]:
         query = smallest(*(BY_NAME[name] for name in names))
         assert query is not None
         found[" and ".join(names) or "none of these"] = query.compiled().program
-    with interpreted():
-        rows = celc.compile(_ROW_PATTERN, dialect="match_recognize")
-    found["`MATCH_RECOGNIZE`"] = next(iter(rows.queries.values())).program
+    for name, text in _ROW_PATTERNS.items():
+        with interpreted():
+            rows = celc.compile(text, dialect="match_recognize")
+        found[name] = next(iter(rows.queries.values())).program
     return found
 
 

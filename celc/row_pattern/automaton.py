@@ -252,6 +252,24 @@ def _reachable(made: Automaton) -> Automaton:
     return Automaton(states, order[made.first], order[made.start])
 
 
+def depths_of(made: Automaton) -> list[int]:
+    """By state, the fewest rows of a match before the one that the state has taken; −1: none has
+    been taken."""
+    far = len(made.states) + 1
+    found = [far] * len(made.states)
+    found[made.first] = found[made.start] = -1
+    waiting = [made.first, made.start]
+    while waiting:
+        following = []
+        for state in waiting:
+            for move in made.states[state].moves:
+                if found[state] + 1 < found[move.target]:
+                    found[move.target] = found[state] + 1
+                    following.append(move.target)
+        waiting = following
+    return found
+
+
 # --- fewer states ---------------------------------------------------------------------------------
 
 _MOST_COMPARED = 300_000  # moves compared; beyond it the automaton stays as it is

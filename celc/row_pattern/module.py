@@ -31,7 +31,14 @@ from celc.resolve.types.conversions import aggregated_type
 from celc.row_pattern import core as rows
 from celc.row_pattern.automaton import State
 from celc.row_pattern.code import Lines, Place, Shared, Value
-from celc.row_pattern.program import AggregateMemory, Memory, Program, RowMemory
+from celc.row_pattern.program import (
+    AggregateMemory,
+    Memory,
+    Program,
+    RowMemory,
+    ahead_of,
+    possible,
+)
 from celc.row_pattern.show import Show
 from celc.version import VERSION
 
@@ -60,6 +67,7 @@ class RowPatternPart(TemplateView):
     functions: tuple[Function, ...]
     plan: str
     functions_used: tuple[str, ...]
+    reads_ahead: bool
     query_name: str
 
 
@@ -109,12 +117,13 @@ class _Writer:
             "advance_1": None,
             "holds_1": None,
         }
+        ahead = self._possible()
         if any(condition.path is not None for condition in self._made.conditions):
             functions["advance_1"] = self._advance()
             functions["holds_1"] = self._holds()
         measures = tuple(self._measure(measure) for measure in self._query.measures)
         aggregates = self._aggregate_list()
-        written = tuple(one for one in functions.values() if one is not None)
+        written = tuple(one for one in (*functions.values(), ahead) if one is not None)
         found = self._plan(measures, aggregates)
         if VERIFYING:
             verify.verify("lower", "plan", row_plan(found))
@@ -124,6 +133,7 @@ class _Writer:
             written,
             text,
             tuple(name if one is not None else "None" for name, one in functions.items()),
+            ahead is not None,
             string_literal(self._query.name),
         )
 
@@ -191,6 +201,35 @@ class _Writer:
             "conditions_1",
             ("offsets", "found"),
             "Find the conditions that hold for each row, as bits; `offsets` divide the partitions.",
+            lines,
+        )
+
+    def _possible(self) -> Function | None:
+        """What conditions that read later rows can still be, at the end of what has come."""
+        ahead = [ahead_of(condition) for condition in self._made.local]
+        if not any(one > 0 for one in ahead):
+            return None
+        lines = Lines(self._shared, _near, _no_leaf, 3)
+        lines.lines += [
+            "    for part in range(offsets.shape[0] - 1):",
+            "        begin, end = offsets[part], offsets[part + 1]",
+            f"        for row in range(max(begin, end - {max(ahead)}), end):",
+        ]
+        bits = []
+        for number, condition in enumerate(self._made.local):
+            if ahead[number] > 0:
+                known = possible(condition)
+                told = "anything" if known is None else self._show.truth(known)
+                lines.comment(f"{self._show.truth(condition)}: {told}")
+                text = "1" if known is None else lines.truth(known)
+                lines.write(f"bit_{number} = np.int64({text})")
+                bits.append(f"(bit_{number} << {number})")
+        lines.write(f"found[row] = {' | '.join(bits)}")
+        return self._function(
+            "possible_1",
+            ("offsets", "found"),
+            "Find which conditions that read later rows these can still make true, as bits, for "
+            "the last rows.",
             lines,
         )
 
@@ -496,8 +535,10 @@ class _Writer:
             first=made.automaton.first,
             start=made.automaton.start,
             conditions=tuple(
-                plan.MoveCondition(bit, path=condition.path is not None)
-                for condition, bit in zip(made.conditions, made.bits, strict=True)
+                plan.MoveCondition(bit, path=condition.path is not None, ahead=ahead)
+                for condition, bit, ahead in zip(
+                    made.conditions, made.bits, made.around.ahead, strict=True
+                )
             ),
             local_conditions=len(made.local),
             read=tuple(shared.columns),
@@ -508,6 +549,8 @@ class _Writer:
             targets=tuple(sorted(query.skip.targets)),
             target=query.skip.target,
             within=query.within,
+            before=made.around.before,
+            numbered=made.around.numbered,
             navigations=tuple(
                 plan.RowNavigation(
                     _variables(row.variables),

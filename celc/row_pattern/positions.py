@@ -20,7 +20,7 @@ from celc.core import formula as core
 from celc.core.formula import Constant
 from celc.core.traversal import truth_with_terms, with_terms
 from celc.row_pattern import core as rows
-from celc.row_pattern.automaton import Automaton
+from celc.row_pattern.automaton import Automaton, depths_of
 from celc.row_pattern.necessary import Parts, bounded, is_local, required
 
 Distance: TypeAlias = int | Literal["none", "several"]
@@ -98,7 +98,7 @@ class _Finder:
         self._made = made
         self._variable = variable
         self._known: dict[tuple[str, core.Variables | None], list[Distance | None]] = {}
-        self.least = self._depths()
+        self.least = depths_of(made)
 
     def last(self, variables: core.Variables) -> list[Distance | None]:
         """How far back the last row of `variables` is; 0: it is the row at hand."""
@@ -155,22 +155,6 @@ class _Finder:
                         waiting.append(move.target)
             self._known[key] = found
         return self._known[key]
-
-    def _depths(self) -> list[int]:
-        """The fewest rows before the one that a state has taken."""
-        far = len(self._made.states) + 1
-        found = [far] * len(self._made.states)
-        found[self._made.first] = found[self._made.start] = -1
-        waiting = [self._made.first, self._made.start]
-        while waiting:
-            following = []
-            for state in waiting:
-                for move in self._made.states[state].moves:
-                    if found[state] + 1 < found[move.target]:
-                        found[move.target] = found[state] + 1
-                        following.append(move.target)
-            waiting = following
-        return found
 
 
 # --- conditions -----------------------------------------------------------------------------------

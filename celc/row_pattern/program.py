@@ -16,7 +16,13 @@ from celc.core.traversal import nodes_asked, nodes_of
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
 from celc.row_pattern import core as rows
-from celc.row_pattern.automaton import MOST_MOVES, Automaton, automaton, with_conditions
+from celc.row_pattern.automaton import (
+    MOST_MOVES,
+    Automaton,
+    automaton,
+    depths_of,
+    with_conditions,
+)
 from celc.row_pattern.positions import Condition, Conditions, conditions
 
 MOST_REMEMBERED = 10_000
@@ -76,6 +82,18 @@ Memory = RowMemory | AggregateMemory
 
 
 @frozen
+class Around:
+    """The rows that conditions read beside those of the match so far."""
+
+    before: int
+    """The most rows before the first row of the match."""
+    ahead: tuple[int, ...]
+    """For each condition, the most rows after the row at hand."""
+    numbered: bool
+    """Whether conditions read MATCH_NUMBER()."""
+
+
+@frozen
 class Program:
     """A query with its automaton, and what is computed along a path."""
 
@@ -98,6 +116,8 @@ class Program:
     itself, as for `PREV(CLASSIFIER())`."""
     required: tuple[core.Truth, ...]
     """Conditions on one row, each of which holds for some row of every match."""
+    around: Around
+    """Which rows beside those of the match so far conditions read."""
 
 
 def program(query: rows.Query, found: Diagnostics) -> Program:
@@ -140,7 +160,56 @@ def program(query: rows.Query, found: Diagnostics) -> Program:
         live,
         path.remembers,
         found_conditions.required,
+        _around(made, resolved),
     )
+
+
+def _around(made: Automaton, resolved: tuple[Condition, ...]) -> Around:
+    """What the conditions of the moves read beside the match."""
+    asked = [
+        [node for part in (one.local, one.path) if part is not None for node in nodes_asked(part)]
+        for one in resolved
+    ]
+    shifts = [[_shift(node) for node in nodes] for nodes in asked]
+    depths = depths_of(made)
+    before = 0
+    for state in made.states:
+        for move in state.moves:
+            for from_start, shift in () if move.condition < 0 else shifts[move.condition]:
+                taken = 0 if from_start else depths[move.target]
+                before = max(before, -shift - taken)
+    ahead = tuple(max((shift for _, shift in found), default=0) for found in shifts)
+    numbered = any(isinstance(node, core.MatchNumber) for nodes in asked for node in nodes)
+    return Around(before, tuple(max(one, 0) for one in ahead), numbered)
+
+
+def ahead_of(truth: core.Truth) -> int:
+    """The most rows after the row at hand that a condition reads."""
+    return max((shift for _, shift in map(_shift, nodes_asked(truth))), default=0)
+
+
+def possible(truth: core.Truth) -> core.Truth | None:
+    """A condition that is true wherever another one is, if later rows are not there yet; None: it
+    can be true everywhere."""
+    if isinstance(truth, core.Every):
+        parts = tuple(one for one in map(possible, truth.parts) if one is not None)
+        return replace(truth, parts=parts) if parts else None
+    if isinstance(truth, core.Some):
+        ways = tuple(map(possible, truth.parts))
+        known = tuple(one for one in ways if one is not None)
+        return replace(truth, parts=known) if len(known) == len(ways) else None
+    return None if ahead_of(truth) > 0 else truth
+
+
+def _shift(node: core.Expression) -> tuple[bool, int]:
+    """How many rows after its base a term reads (before: negative), and whether this base can be
+    the first row of the match; if not, it is the row at hand."""
+    if isinstance(node, core.ColumnAt | core.LabelAt | core.Existing):
+        if isinstance(node.row, core.Here):
+            return False, node.row.shift
+        if isinstance(node.row, core.Navigation):
+            return True, node.row.shift
+    return False, 0
 
 
 def _local_parts(found: Conditions) -> dict[core.Truth, int]:

@@ -258,13 +258,6 @@ def test_tables_that_do_not_fit() -> None:
     assert query.match_table({"k": [], "ts": [], "v": []}).num_rows == 0
 
 
-def test_streams_are_refused_in_words() -> None:
-    with interpreted():
-        query = compiled(_V)
-    with pytest.raises(NotImplementedError, match="write the pattern in CEL"):
-        query.match_stream(None)
-
-
 _SUBSETS = """CREATE TABLE t (id INT, v INT);
 SELECT * FROM t MATCH_RECOGNIZE (
   ORDER BY id MEASURES COUNT(*) AS n

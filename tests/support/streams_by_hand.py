@@ -61,7 +61,7 @@ class Operator:
 
     def __init__(
         self,
-        query: CompiledQuery,
+        query: Any,
         options: StreamOptions | None = None,
         *,
         rng: random.Random | None = None,
@@ -70,7 +70,7 @@ class Operator:
         self.query = query
         self.options = options or StreamOptions({})
         self.rules = rules
-        self.task = BucketTask(query.program, self.options)
+        self.task = self._task()
         self.headers: dict[int, bytes] = {}
         self.segments: dict[int, dict[int, bytes]] = {}
         self.timers: dict[int, set[int]] = {}
@@ -88,9 +88,7 @@ class Operator:
         self.watermark = max(self.watermark, watermark)
         blocks: dict[int, list[bytes]] = {}
         if events is not None:
-            for batch in packed(
-                self.query.program, self.options, self._batches(events), self.rules
-            ):
+            for batch in self._packed(self._batches(events)):
                 for row in batch.to_pylist():
                     blocks.setdefault(row["bucket"], []).append(row["events"])
         told = [row for label, of_label in blocks.items() for row in self._step(label, of_label)]
@@ -121,11 +119,7 @@ class Operator:
                 for label, header in self.headers.items()
             ]
             batch = pa.RecordBatch.from_pylist(states, schema=STATES)
-            return [
-                row
-                for found in finished(self.query.program, self.options, [batch], self.rules)
-                for row in found.to_pylist()
-            ]
+            return [row for found in self._finished(batch) for row in found.to_pylist()]
         self.watermark = AFTER_ALL
         return self._unpacked([row for label in [*self.headers] for row in self._step(label, [])])
 
@@ -164,11 +158,21 @@ class Operator:
                 for name in ("found", "refused")
             }
         )
-        return [
-            row
-            for found in unpacked(self.query.program, self.options, [batch], self.rules)
-            for row in found.to_pylist()
-        ]
+        return [row for found in self._of_messages(batch) for row in found.to_pylist()]
+
+    # --- the steps of a worker, which other kinds of queries have in other forms ------------------
+
+    def _task(self) -> BucketTask:
+        return BucketTask(self.query.program, self.options)
+
+    def _packed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return packed(self.query.program, self.options, batches, self.rules)
+
+    def _of_messages(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        return unpacked(self.query.program, self.options, [batch], self.rules)
+
+    def _finished(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        return finished(self.query.program, self.options, [batch], self.rules)
 
 
 def noted_timers(

@@ -70,6 +70,7 @@ class MoveCondition:
 
     local: int = -1  # the bit of its local part, which is computed beforehand; −1: it has none
     path: bool = False  # whether the search decides another part, which reads the path
+    ahead: int = 0  # how many rows after the row at hand it reads
 
 
 @frozen
@@ -151,8 +152,9 @@ class RowPlan:
     `regexes` what it compares texts with. `registers` are the first values of the memory of the
     path, `live` for each state those that conditions can still read, `remembers` whether they say
     all of the path that conditions read. `within`: microseconds on the first order column.
-    `required`: conditions on one row, each of which holds for some row of every partition that is
-    in the result.
+    `before`: how many rows before the first row of a match conditions read; `numbered`: whether
+    they read MATCH_NUMBER(). `required`: conditions on one row, each of which holds for some row
+    of every partition that is in the result.
     """
 
     name: str
@@ -181,6 +183,8 @@ class RowPlan:
     registers: tuple[int, ...] = ()
     live: tuple[tuple[int, ...], ...] = ()
     remembers: bool = True
+    before: int = 0
+    numbered: bool = False
     max_work: int = 10_000_000
     required: tuple[Tree, ...] = ()
 
@@ -193,6 +197,20 @@ class RowPlan:
     def searches(self) -> bool:
         """Whether conditions read more of the match than rows at constant distances."""
         return any(condition.path for condition in self.conditions)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the first column of ORDER BY is an ascending TIMESTAMP."""
+        return any(
+            self.columns[one.column].type in ("TIMESTAMP", "TIMESTAMP_NTZ") and not one.descending
+            for one in self.order_by[:1]
+        )
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether the match of a start can wait for ever for later rows, because the pattern has
+        loops, and no WITHIN closes it."""
+        return self.within is None and _has_loop(self.states)
 
     @property
     def columns_read(self) -> tuple[int, ...]:
@@ -243,3 +261,16 @@ class RowPlan:
             "`" + output.name.replace("`", "``") + f"` {ddl_of(type)}"
             for output, type in zip(self.outputs, self.output_types(), strict=True)
         )
+
+
+def _has_loop(states: tuple[RowState, ...]) -> bool:
+    """Whether moves lead from a state back to it, and from there to an end."""
+    targets = [{move.target for move in state.moves} for state in states]
+    ends = {n for n, state in enumerate(states) if state.accepts or state.accepts_at_end}
+    while more := {n for n, to in enumerate(targets) if to & ends} - ends:
+        ends |= more
+    left = {n: to & ends for n, to in enumerate(targets) if n in ends}
+    while free := [n for n, to in left.items() if not to & left.keys()]:
+        for n in free:
+            del left[n]
+    return bool(left)

@@ -1,6 +1,7 @@
 """The features of a query that decide which routes it has; each is read from its program."""
 
 from collections.abc import Callable
+from typing import Any
 
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.frozen import frozen
@@ -21,7 +22,8 @@ class Feature:
     """Something that a query can have."""
 
     name: str  # as in the documents
-    is_in: Callable[[Program], bool]
+    is_in: Callable[[Any], bool]  # of a program
+    of_rows: bool = False  # whether it is one of MATCH_RECOGNIZE
 
 
 def _of_checks(asked: Callable[[Checked], bool]) -> Callable[[Program], bool]:
@@ -143,8 +145,12 @@ def _reads_what_waits(program: Program) -> bool:
     return False
 
 
-ROW_PATTERN = Feature("MATCH_RECOGNIZE", lambda p: False)
-"""A query of MATCH_RECOGNIZE has no other feature."""
+ROW_PATTERN = Feature("MATCH_RECOGNIZE", lambda p: True, of_rows=True)
+ROWS_WAIT = Feature("MATCH_RECOGNIZE that may wait", lambda p: p.plan.can_wait, of_rows=True)
+ROWS_HAVE_NO_TIME = Feature(
+    "MATCH_RECOGNIZE by no time", lambda p: not p.plan.is_timed, of_rows=True
+)
+"""A query of MATCH_RECOGNIZE has no features but these."""
 
 READS = Feature("reads other queries", lambda p: bool(p.plan.source.reads))
 READS_APART = Feature("reads queries that one operator cannot run with it", _reads_apart)

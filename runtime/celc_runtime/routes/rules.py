@@ -463,12 +463,18 @@ RULES = (
     # MATCH_RECOGNIZE.
     _refused(
         _STREAMS,
-        has.ROW_PATTERN,
-        "row-pattern-on-a-stream",
-        "whether a match is the preferred one can depend on all later rows of its partition",
-        "run it on windows of the stream with foreachBatch, or write the pattern in CEL, whose "
-        "matches are final at their last event",
-        NotImplementedError,
+        has.ROWS_HAVE_NO_TIME,
+        "row-pattern-by-no-time",
+        "a stream has an order by its watermark, which is a time",
+        "let ORDER BY begin with a TIMESTAMP, ascending",
+    ),
+    _refused(
+        Route.STREAM,
+        has.ROWS_WAIT,
+        "row-pattern-that-may-wait",
+        "a match can wait for ever for later rows, and its partition keeps its rows so long",
+        "add WITHIN to PATTERN, as in PATTERN (A B+) WITHIN INTERVAL '1' HOUR, or call "
+        "match_stream(df, allow_unbounded_state=True)",
     ),
     _refused(
         (Route.COMPACT, Route.COUNTS),

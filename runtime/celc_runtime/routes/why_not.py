@@ -8,7 +8,7 @@ from celc_runtime.plan.joins import why_not_joined
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.program import Program
-from celc_runtime.routes.features import ROW_PATTERN, Feature, why_apart
+from celc_runtime.routes.features import Feature, why_apart
 from celc_runtime.routes.rules import RULES, Reason, Route
 
 
@@ -58,9 +58,7 @@ def routes_text(program: Asked) -> str:
 
 
 def _has(program: Asked, feature: Feature) -> bool:
-    if isinstance(program, Program):
-        return feature.is_in(program)
-    return feature is ROW_PATTERN
+    return isinstance(program, Program) != feature.of_rows and feature.is_in(program)
 
 
 def _words(program: Asked) -> dict[str, str]:

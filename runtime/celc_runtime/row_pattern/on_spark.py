@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def matched_frame(plan: RowPlan, match: Any, rows: DataFrame) -> DataFrame:
     """The result for a DataFrame, whose batches are given to `match`. Raises EventError where a
     column is missing, or has a dot in its name."""
-    chosen = _with_derived(plan, rows.select(*_columns(plan, rows)))
+    chosen = with_derived(plan, rows.select(*columns_of(plan, rows)))
     keys, order = _sort(plan)
     spread = chosen.repartition(*keys) if keys else chosen.repartition(1)
     ordered = spread.sortWithinPartitions(*keys, *order) if keys or order else spread
@@ -30,7 +30,7 @@ def matched_frame(plan: RowPlan, match: Any, rows: DataFrame) -> DataFrame:
 def plan_text(plan: RowPlan, rows: DataFrame) -> str:
     """The plan in words."""
     keys = [plan.columns[number].name for number in plan.partition_by]
-    _columns(plan, rows)
+    columns_of(plan, rows)
     spread = (
         f"rows are spread by {', '.join(keys)}, and each partition is read by one task"
         if keys
@@ -50,7 +50,9 @@ def kernel_text(plan: RowPlan) -> str:
     return "two passes over the rows: viable states backwards, then forwards"
 
 
-def _columns(plan: RowPlan, rows: DataFrame) -> list[Any]:
+def columns_of(plan: RowPlan, rows: DataFrame) -> list[Any]:
+    """The columns that the query reads of a table, under its own names. Raises EventError where one
+    is missing, or has a dot in its name."""
     from pyspark.sql import functions
 
     found = []
@@ -73,12 +75,14 @@ def _columns(plan: RowPlan, rows: DataFrame) -> list[Any]:
     return found
 
 
-def _with_derived(plan: RowPlan, rows: DataFrame) -> DataFrame:
-    """The columns that the query reads; those that are made of others by Spark's expressions."""
+def with_derived(plan: RowPlan, rows: DataFrame, also: Iterable[str] = ()) -> DataFrame:
+    """The columns that the query reads; those that are made of others by Spark's expressions. And
+    the columns `also`."""
     if not plan.derived:
         return rows
     made = {one.name: one.sql for one in plan.derived}
-    quoted = {one.name: "`" + one.name.replace("`", "``") + "`" for one in plan.attributes_read}
+    names = [*(one.name for one in plan.attributes_read), *also]
+    quoted = {name: "`" + name.replace("`", "``") + "`" for name in names}
     return rows.selectExpr(
         *(f"{made[name]} AS {text}" if name in made else text for name, text in quoted.items())
     )

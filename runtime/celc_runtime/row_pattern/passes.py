@@ -51,7 +51,12 @@ longer than its rows."""
 
 class Moves(NamedTuple):
     """The automaton as arrays: the moves of a state are those from `begin[state]` up to
-    `begin[state + 1]`, in order of preference."""
+    `begin[state + 1]`, in order of preference.
+
+    `ahead` are the rows that the condition of a move reads after its row. `border` says how many
+    rows it takes, by state, to end a match from behind the last row: 0; 1, where rows may come
+    later (`open_moves`); NEVER.
+    """
 
     begin: np.ndarray
     variable: np.ndarray
@@ -59,7 +64,8 @@ class Moves(NamedTuple):
     path: np.ndarray
     target: np.ndarray
     accepts: np.ndarray
-    accepts_at_end: np.ndarray
+    border: np.ndarray
+    ahead: np.ndarray
     first: int
     start: int
 
@@ -80,7 +86,8 @@ def moves_of(plan: RowPlan) -> tuple[Moves, np.ndarray]:
         np.array(paths, np.int32),
         np.array([move.target for move in all_moves], np.int32),
         np.array([state.accepts for state in plan.states]),
-        np.array([state.accepts_at_end for state in plan.states]),
+        np.array([0 if one.accepts_at_end else NEVER for one in plan.states], np.int32),
+        np.array([0 if one is None else one.ahead for one in asked], np.int32),
         plan.first,
         plan.start,
     )
@@ -123,7 +130,7 @@ class Sets:
         self._moves, self._bits, self._most = moves, bits.astype(np.int64), most
         self._shifts = np.maximum(moves.bit, 0).astype(np.int64)
         self._states = len(moves.accepts)
-        last = np.packbits(moves.accepts_at_end, bitorder="little")
+        last = np.packbits(moves.border < NEVER, bitorder="little")
         self._numbers = {last.tobytes(): 0}
         self.viable = last[np.newaxis]
         self.following = np.full((1, len(bits)), -1, np.int32)
@@ -176,7 +183,8 @@ def earliest_ends(found, begin, end, moves, earliest):  # type: ignore[no-untype
     states = moves.accepts.shape[0]
     rows = end - begin
     for state in range(states):
-        earliest[rows, state] = rows if moves.accepts_at_end[state] else NEVER
+        border = moves.border[state]
+        earliest[rows, state] = rows + border if border < NEVER else NEVER
     for row in range(rows - 1, -1, -1):
         bits = np.int64(found[begin + row])
         for state in range(states):
@@ -259,7 +267,8 @@ def walk_numbered(data, begin, end, start, number, labels, at):  # type: ignore[
 
 class Earliest(NamedTuple):
     """What `walk_earliest` reads. `known`: the first row of the partition that `earliest` is of.
-    `times` are empty, or those of the rows in microseconds; a match spans at most `within`."""
+    `times` are empty, or those of the rows in microseconds; a match spans at most `within`.
+    `spare`, `open_from`: as `rows_behind` takes them."""
 
     found: np.ndarray
     earliest: np.ndarray
@@ -267,6 +276,16 @@ class Earliest(NamedTuple):
     times: np.ndarray
     within: int
     moves: Moves
+    spare: int
+    open_from: int
+
+
+@njit(**KERNEL)
+def rows_behind(times, spare, open_from, start):  # type: ignore[no-untyped-def]
+    """How many rows a match of a start may take behind the last one that is there: 0, or `spare`
+    where rows may come later. `times` are as in `Earliest`; a start before `open_from` can take
+    none of them, because of WITHIN."""
+    return spare if times.shape[0] == 0 or times[start] >= open_from else 0
 
 
 @njit(**KERNEL)
@@ -295,6 +314,7 @@ def walk_earliest(data, begin, end, start, number, labels, at):  # type: ignore[
     state = moves.first if start == begin else moves.start
     while start < end:
         last = last_row_within(data.times, data.within, start, end) - begin
+        last += rows_behind(data.times, data.spare, data.open_from, start)
         if data.earliest[start - begin, state] <= last:
             break
         start += 1
@@ -324,7 +344,7 @@ def walk_earliest(data, begin, end, start, number, labels, at):  # type: ignore[
 
 
 @njit(**KERNEL)
-def _after(skip, targets, labels, at, row, length):  # type: ignore[no-untyped-def]
+def after_match(skip, targets, labels, at, row, length):  # type: ignore[no-untyped-def]
     """The next start after a match that has rows; −1: it has no row to go to."""
     if skip == PAST_LAST_ROW:
         return row + length
@@ -377,7 +397,7 @@ def loop_of(step: Callable[..., tuple[int, int]]) -> Callable[..., int]:
                 following = row + 1
                 if length > 0:
                     covered = max(covered, row + length)
-                    following = _after(skip, targets, labels, at, row, length)
+                    following = after_match(skip, targets, labels, at, row, length)
                     if following < 0:
                         status = TARGET_MISSING
                         break

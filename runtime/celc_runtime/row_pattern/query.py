@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +149,12 @@ class RowPatternQuery:
         return matched_frame(self.plan, self.match_derived, rows)
 
     def explain_plan(self, rows: DataFrame) -> str:
-        """How `match` runs on a DataFrame, in words and in numbers."""
+        """How `match` or, for a stream, `match_stream` runs on a DataFrame, in words and, for
+        `match`, in numbers."""
+        if rows.isStreaming:
+            from celc_runtime.row_pattern.streams.match import explain_rows
+
+            return explain_rows(self.program, rows)
         numbers = RowNumbers(told_rows(rows), ALL, ALL)
         text = plan_text(self.plan, rows)
         return f"{text}\n{in_numbers(numbers, self.match(rows), jobs=())}"
@@ -164,11 +169,57 @@ class RowPatternQuery:
         """
         return registered(self.plan, self.match_arrow, spark, name)
 
-    def match_stream(self, rows: DataFrame) -> DataFrame:
-        """Always raises NotImplementedError: a match of MATCH_RECOGNIZE is final only at the end of
-        its partition."""
-        check(self.program, Route.STREAM)
-        raise AssertionError(rows)
+    def match_stream(
+        self,
+        rows: DataFrame,
+        *,
+        tiebreak: str | Sequence[str] | None = None,
+        watermark: str = "10 seconds",
+        late: str = "drop",
+        api: str | None = None,
+        allow_unbounded_state: bool = False,
+        max_event_time_skew: str | None = None,
+        buckets: int | None = None,
+        checkpoint: str | None = None,
+    ) -> DataFrame:
+        """The result for a streaming DataFrame: the rows that `match` gives on the same rows, in
+        append mode, each as soon as the watermark has passed its last row and no later row can
+        change its match.
+
+        tiebreak: columns that tell apart rows which are equal in ORDER BY. allow_unbounded_state:
+        run a query whose pattern has loops and no WITHIN, so that a partition may keep its rows for
+        ever. watermark, late, api, max_event_time_skew, buckets, checkpoint: as `match_stream` of a
+        query of CEL takes them. Needs PySpark 4.0. Raises EventError where the query or the
+        DataFrame does not fit a stream, ValueError for options that cannot be, RuntimeError for a
+        session that cannot run it.
+        """
+        from celc_runtime.row_pattern.streams.match import stream_rows
+
+        check_frame(rows, "match_stream")
+        names = () if tiebreak is None else (tiebreak,) if isinstance(tiebreak, str) else tiebreak
+        return stream_rows(
+            self.program,
+            (self.stream_step, self.stream_task),
+            rows,
+            tiebreak=tuple(names),
+            watermark=watermark,
+            late=late,
+            api=api,
+            allow_unbounded_state=allow_unbounded_state,
+            max_event_time_skew=max_event_time_skew,
+            buckets=buckets,
+            checkpoint=checkpoint,
+        )
+
+    @property
+    def stream_step(self) -> RowRoute:
+        """The steps of `match_stream` before and after its operator, for Spark's workers."""
+        return RowRoute(self, "stream_step", _stream_step)
+
+    @property
+    def stream_task(self) -> RowRoute:
+        """What its operator runs."""
+        return RowRoute(self, "stream_task", _stream_task)
 
 
 class AllRowPatterns:
@@ -230,6 +281,19 @@ def _match_pandas(query: RowPatternQuery, frame: pandas.DataFrame) -> pandas.Dat
 
 def _match_derived(query: RowPatternQuery, rows: Iterable[Any]) -> Iterator[pa.RecordBatch]:
     return read_all(RowRun(query.program, in_parts=True, derived=True), rows)
+
+
+def _stream_step(query: RowPatternQuery, *arguments: Any) -> Any:
+    from celc_runtime.row_pattern.streams.tasks import run_step
+
+    return run_step(query.program, *arguments)
+
+
+def _stream_task(query: RowPatternQuery, options: dict[str, Any]) -> Any:
+    from celc_runtime.row_pattern.streams.tasks import task_of
+    from celc_runtime.stream.tasks import options_of
+
+    return task_of(query.program, options_of(options))
 
 
 def row_pattern_names(

@@ -134,9 +134,9 @@ def columns_and_order(
     return columns, offsets
 
 
-def run_of(program: RowProgram, columns: dict[int, pa.Array], offsets: np.ndarray) -> _Run:
+def run_of(program: RowProgram, columns: dict[int, pa.Array], offsets: np.ndarray) -> TableRun:
     """The run of a query over ordered columns."""
-    return _Run(program, columns, offsets)
+    return TableRun(program, columns, offsets)
 
 
 def _one_piece(column: pa.ChunkedArray) -> pa.Array:
@@ -167,6 +167,13 @@ def _partitions(
     return chosen, np.concatenate([[0], borders, ends]).astype(np.int64)
 
 
+def keys_of_order(plan: RowPlan, order: RowOrder, column: pa.Array) -> list[np.ndarray]:
+    """Keys that sort as a column of ORDER BY does, the first one first. Raises EventError for NULL
+    where it has no place."""
+    _check_nulls(plan, order, column)
+    return sort_keys(column, descending=order.descending, nulls_first=order.nulls_first)
+
+
 def _check_nulls(plan: RowPlan, order: RowOrder, column: pa.Array) -> None:
     """Raise EventError for NULL in a column of ORDER BY that has no place for it."""
     is_time = plan.within is not None and order is plan.order_by[0]
@@ -193,8 +200,9 @@ def _is_sorted(keys: list[np.ndarray]) -> bool:
 # --- one table ------------------------------------------------------------------------------------
 
 
-class _Run:
-    """The partitions of one table."""
+class TableRun:
+    """The partitions of one table: its columns, by their numbers, in the order of the query, and
+    where partitions begin, int64[partitions + 1]."""
 
     def __init__(
         self, program: RowProgram, columns: dict[int, pa.Array], offsets: np.ndarray
@@ -208,11 +216,13 @@ class _Run:
         self._excluded = excluded
         self._texts = self._read_texts()
         self._code = self._read_columns()
+        # All rows are there (`passes.rows_behind`).
+        self.spare = self.open_from = 0
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The result, some matches at a time."""
         for matches, moves in self.matches():
-            batch = self._batch(matches, moves)
+            batch = self.result(matches, moves)
             if len(batch):
                 yield batch
 
@@ -221,7 +231,7 @@ class _Run:
         and the variables of their rows, from `passes.FIRST_LABEL` on."""
         for matches, moves in self.matches():
             variables = self._moves.variable[moves] if len(moves) else np.zeros(0, np.int32)
-            yield matches.copy(), variables, self._batch(matches, moves)
+            yield matches.copy(), variables, self.result(matches, moves)
 
     def matches(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Some matches at a time, and the moves of their rows; the next ones overwrite both."""
@@ -247,10 +257,10 @@ class _Run:
                 labels = np.empty(2 * len(labels), np.int32)
                 continue
             if status in (NO_STACK, NO_MEMORY, PAUSED):
-                data = _larger(data, status)
+                data = larger(data, status)
                 continue
             if status not in (DONE, FULL, NO_ROOM):
-                raise self._error(status, cursor)
+                raise self.error(status, cursor)
             if cursor[MATCHES]:
                 yield matches[: cursor[MATCHES]], labels[: cursor[LABELS]]
             if status == DONE:
@@ -329,7 +339,9 @@ class _Run:
             earliest = np.empty((longest + 1, len(plan.states)), np.int32)
             known = np.full(1, -1, np.int64)
             within = plan.within or 0
-            return passes.find_earliest, Earliest(found, earliest, known, times, within, moves)
+            return passes.find_earliest, Earliest(
+                *(found, earliest, known, times, within, moves, self.spare, self.open_from)
+            )
         edges, sets = numbered
         viable, following = sets.viable, sets.following.ravel()
         size = len(viable) * len(bits) * len(plan.states)
@@ -377,10 +389,13 @@ class _Run:
             remembers=plan.remembers,
             max_work=plan.max_work,
             most_steps=NO_LIMIT,
+            spare=self.spare,
+            open_from=self.open_from,
         )
         return find_by_search(self._program.advance, self._program.holds), data
 
-    def _error(self, status: int, cursor: np.ndarray) -> EventError:
+    def error(self, status: int, cursor: np.ndarray) -> EventError:
+        """What a status of `find` tells at the cursor, in words."""
         plan, row = self._plan, int(cursor[ROW])
         place = self._place(int(cursor[0]), row)
         if status == TARGET_MISSING:
@@ -414,7 +429,8 @@ class _Run:
 
     # --- the result -------------------------------------------------------------------------------
 
-    def _batch(self, matches: np.ndarray, moves: np.ndarray) -> pa.RecordBatch:
+    def result(self, matches: np.ndarray, moves: np.ndarray) -> pa.RecordBatch:
+        """The rows of the result for matches and the moves of their rows."""
         plan = self._plan
         variables = self._moves.variable[moves] if len(moves) else np.zeros(0, np.int32)
         excluded = self._excluded[moves] if len(moves) else np.zeros(0, np.bool_)
@@ -445,7 +461,7 @@ def _frozen(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _larger(data: Searched, status: int) -> Searched:
+def larger(data: Searched, status: int) -> Searched:
     """The same with more room for the stack or for failures, or as many steps as it takes."""
     if status == PAUSED:
         return data._replace(most_steps=NO_LIMIT)

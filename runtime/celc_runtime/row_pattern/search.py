@@ -28,6 +28,7 @@ from celc_runtime.row_pattern.passes import (
     finder,
     last_row_within,
     loop_of,
+    rows_behind,
 )
 
 
@@ -39,7 +40,8 @@ class Searched(NamedTuple):
     `path`: the stack. `registers` and `reals` are one memory, by depth, as whole numbers and as
     DOUBLEs. `live_begin`, `live`: the registers that tell paths apart, by state. `failures`: row,
     state and registers that lead nowhere, with the start in `stamps`. A start takes at most
-    `max_work` steps; after `most_steps` of all starts the search pauses.
+    `max_work` steps; after `most_steps` of all starts the search pauses. `spare`, `open_from`: as
+    `passes.rows_behind` takes them.
     """
 
     found: np.ndarray
@@ -63,6 +65,8 @@ class Searched(NamedTuple):
     remembers: bool
     max_work: int
     most_steps: int
+    spare: int
+    open_from: int
 
 
 STAMP, FAILED, STEPS = 0, 1, 2
@@ -98,15 +102,30 @@ def _slot(data, row, state, depth):  # type: ignore[no-untyped-def]
     return slot, False
 
 
-@cache
 def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> Callable[..., int]:
-    """The loop that finds matches by search, with the functions of a generated module.
+    """The loop that finds matches by search, with the functions of a generated module."""
+    return _finder(step_by_search(advance, holds))
 
-    Where these are plain Python, as in tests, so is the loop.
-    """
-    compiled = hasattr(advance, "py_func")
+
+@cache
+def _finder(step: Callable[..., tuple[int, int]]) -> Callable[..., int]:
+    return finder(step) if is_compiled(step) else loop_of(step)
+
+
+def is_compiled(function: Callable[..., Any]) -> bool:
+    """Whether it is a kernel, and no plain Python, as in tests."""
+    return hasattr(function, "py_func")
+
+
+@cache
+def step_by_search(
+    advance: Callable[..., None], holds: Callable[..., bool]
+) -> Callable[..., tuple[int, int]]:
+    """The step of the loop; where the functions of the module are plain Python, so is the step."""
+    compiled = is_compiled(advance)
     place_of = _slot if compiled else getattr(_slot, "py_func", _slot)
     last_row = last_row_within if compiled else getattr(last_row_within, "py_func", last_row_within)
+    behind = rows_behind if compiled else getattr(rows_behind, "py_func", rows_behind)
 
     def search_from(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
         """The match of a start: writes its moves, returns its rows or NO_MATCH."""
@@ -117,6 +136,7 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
         data.counters[STAMP] += 1
         data.counters[FAILED] = 0
         last = last_row(data.times, data.within, start, end)
+        spare = behind(data.times, data.spare, data.open_from, start)
         work, depth = 0, 0
         most = min(data.max_work, data.most_steps - data.counters[STEPS])
         data.states[0], data.pointers[0] = state, moves.begin[state]
@@ -130,7 +150,7 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
                     if bit >= 0 and not (bits >> bit) & 1:
                         continue
                     if row + 1 == end:
-                        if not moves.accepts_at_end[target]:
+                        if moves.border[target] > spare:
                             continue
                     else:
                         viable = data.viable[data.following[data.edges[row + 1]], target >> 3]
@@ -156,6 +176,8 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
                         data.reals[depth + 1],
                     )
                     path = moves.path[move]
+                    if data.spare > 0 and row + moves.ahead[move] >= end:
+                        path = -1  # a later row may make it true
                     if path >= 0 and not holds(
                         code[0],
                         code[1],
@@ -186,7 +208,7 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
                     break
             if taken:
                 continue
-            if moves.accepts_at_end[state] if row == end else moves.accepts[state]:
+            if moves.border[state] <= spare if row == end else moves.accepts[state]:
                 data.counters[STEPS] += work
                 return depth
             if depth == 0:
@@ -218,4 +240,4 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
                 start += 1
         return start, length
 
-    return finder(njit(**KERNEL)(step)) if compiled else loop_of(step)
+    return njit(**KERNEL)(step) if compiled else step

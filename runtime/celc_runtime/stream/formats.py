@@ -26,30 +26,44 @@ class StreamOptions(NamedTuple):
     """Of an operator of several queries, for each unit the column that marks the rows that can
     matter to it; empty: all can."""
     emit: str = "final"  # when rows come, as `emitting` takes it
+    tiebreak: tuple[str, ...] = ()  # the tiebreak columns of a query of MATCH_RECOGNIZE
     rules: int = 0  # a hash of the rows of a query FOR EACH (`rules_of_stream`); 0: not FOR EACH
 
 
 class StreamFormats:
-    """The formats of a query's events and states; leaves_earlier: as `StateFormat` takes it."""
+    """The formats of a query's events and states; leaves_earlier: as `StateFormat` takes it.
+
+    values, most_kept: what is known of partitions, as `key_values` and `row_layout` have it; None:
+    what a query of CEL needs.
+    """
 
     def __init__(
-        self, program: Program, options: StreamOptions, leaves_earlier: Sequence[int] = (0,)
+        self,
+        program: Program,
+        options: StreamOptions,
+        leaves_earlier: Sequence[int] = (0,),
+        *,
+        values: tuple[str, ...] | None = None,
+        most_kept: int | None = None,
     ) -> None:
-        self.events: RowLayout = row_layout(program.plan, options.tiebreak_types)
+        self.events: RowLayout = row_layout(program.plan, options.tiebreak_types, most_kept)
         self.states = StateFormat(
             program.plan,
             self.events,
             program.text,
             program.contexts,
-            key_values(program, options.key_ttl),
+            key_values(program, options.key_ttl) if values is None else values,
             buckets=options.buckets,
             rules=options.rules,
             leaves_earlier=leaves_earlier,
         )
 
 
-def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
-    """The rows of a query's events: all columns that it reads, those of `key_columns` last."""
+def row_layout(
+    plan: Plan, tiebreak_types: dict[str, str], most_kept: int | None = None
+) -> RowLayout:
+    """The rows of a query's events: all columns that it reads, those of `key_columns` last.
+    most_kept: as of `RowLayout`; None: what a query of CEL needs."""
     types = {a.name: a.type for a in plan.source.attributes}
     names = dict.fromkeys([*plan.source.order_by, *(a.name for a in plan.source.attributes)])
     fields = [RowField(name, types[name]) for name in names if name not in plan.source.key_columns]
@@ -59,9 +73,16 @@ def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
         if name not in types and name in tiebreak_types
     ]
     keys = [RowField(name, plan.source.type_of(name)) for name in plan.source.key_columns]
-    rate, most_kept = plan.choice.rate, 0
-    if rate is not None:
-        most_kept = 1 if rate.length is None else rate.count
-    if plan.answer.totals is not None and plan.answer.totals.of_partitions:
-        most_kept = most_words(measures_of(plan.answer.totals.functions))
+    if most_kept is None:
+        most_kept = _most_kept(plan)
     return RowLayout(fields, keys, max(1, len(plan.source.declared_types)), most_kept)
+
+
+def _most_kept(plan: Plan) -> int:
+    """How many numbers partitions have for LIMIT … PER, or totals."""
+    if plan.answer.totals is not None and plan.answer.totals.of_partitions:
+        return most_words(measures_of(plan.answer.totals.functions))
+    rate = plan.choice.rate
+    if rate is None:
+        return 0
+    return 1 if rate.length is None else rate.count

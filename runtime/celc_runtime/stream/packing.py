@@ -94,7 +94,7 @@ def _read(plan: Plan, options: StreamOptions, batch: pa.RecordBatch) -> _Read:
         batch = batch.remove_column(place)
     events = with_keys(plan, conforming(plan, batch))
     for name in plan.source.order_by:
-        _check_order(plan, name, events.column(name))
+        check_order(plan.name, name, events.column(name))
     if plan.source.uncertain is not None:
         possible_times(events, plan, partial(_wrong_time, plan))
     codes = type_numbers(plan, events, "an event of the stream")
@@ -182,7 +182,8 @@ class Packer:
         return pa.RecordBatch.from_arrays(arrays, schema=PACKED_SCHEMA)
 
 
-def _check_order(plan: Plan, name: str, column: pa.Array) -> None:
+def check_order(query: str, name: str, column: pa.Array) -> None:
+    """Raises EventError where a column of the order is NULL or NaN."""
     is_float = pa.types.is_floating(column.type)
     for what, wrong in (
         ("NULL", column.null_count),
@@ -190,7 +191,7 @@ def _check_order(plan: Plan, name: str, column: pa.Array) -> None:
     ):
         if wrong:
             raise EventError(
-                f"query {plan.name!r}: the order column {name!r} is {what} in an event of the "
+                f"query {query!r}: the order column {name!r} is {what} in an event of the "
                 "stream: filter such rows out before match_stream, or order by another column"
             )
 

@@ -53,27 +53,35 @@ _MESSAGE = 1 << 24
 class BucketTask:
     """The steps of the operator's processor, without Spark's own objects.
 
-    text_of, bytes_of: convert bytes for Spark's store, and back.
+    text_of, bytes_of: convert bytes for Spark's store, and back. made: the formats of the bucket
+    and what advances it; None: those of a query of CEL.
     """
 
     text_of = staticmethod(text_of)
     bytes_of = staticmethod(bytes_of)
 
-    def __init__(self, program: Program, options: StreamOptions) -> None:
+    def __init__(
+        self,
+        program: Program,
+        options: StreamOptions,
+        made: tuple[StreamFormats, BucketReader] | None = None,
+    ) -> None:
         self._asked = program.plan
         program = stream_program(program)
         self._program = program
         self._options = options
-        self._formats = formats = StreamFormats(program, options)
         self._labels = {label: n for n, label in enumerate(labels_of(options.buckets).tolist())}
-        parameters = self._asked.source.parameters
-        self._reader = BucketReader(
-            program,
-            formats.events,
-            formats.states,
-            key_ttl=options.key_ttl,
-            counted=None if parameters is None else parameters.position,
-        )
+        if made is None:
+            parameters = self._asked.source.parameters
+            formats = StreamFormats(program, options)
+            made = formats, BucketReader(
+                program,
+                formats.events,
+                formats.states,
+                key_ttl=options.key_ttl,
+                counted=None if parameters is None else parameters.position,
+            )
+        self._formats, self._reader = made
 
     def step(
         self,
@@ -177,8 +185,10 @@ def refused_events(
     columns = dict(zip((f.name for f in layout.fields), layout.columns(rows), strict=True))
     types = plan.source.declared_types
     declared = [types[code] for code in layout.codes(rows)]
-    columns[plan.source.type_name] = pa.array([name for _, name in declared])
-    columns["stream"] = pa.array([stream for stream, _ in declared])
+    if options.has_types:
+        columns[plan.source.type_name] = pa.array([name for _, name in declared])
+    if plan.source.stream_column:
+        columns["stream"] = pa.array([stream for stream, _ in declared])
     event = schema.field("event").type
     struct = pa.StructArray.from_arrays(
         [columns[field.name] for field in event], fields=list(event)
@@ -251,24 +261,24 @@ def unpacked(
     of_matches = stream_program(program).output_schema
     of_refused = refused_message(program.plan, options)
     for batch in batches:
-        matches = [
-            pa.ipc.read_record_batch(message.as_buffer(), of_matches)
-            for message in batch.column("found")
-            if message.is_valid
-        ]
-        if matches:
-            table = pa.Table.from_batches(matches).combine_chunks()
-            yield from _told(program, options, rules, table.to_batches())
-        refused = [
-            pa.ipc.read_record_batch(message.as_buffer(), of_refused)
-            for message in batch.column("refused")
-            if message.is_valid
-        ]
-        if refused:
-            table = pa.Table.from_batches(refused).combine_chunks()
+        matches = rows_in(batch, "found", of_matches)
+        if matches is not None:
+            yield from _told(program, options, rules, matches.to_batches())
+        table = rows_in(batch, "refused", of_refused)
+        if table is not None:
             if rules is not None:
                 table = _with_rows_of_late(program, rules, table)
             yield from filled(table, side_schema(program.plan, options)).to_batches()
+
+
+def rows_in(batch: pa.RecordBatch, name: str, schema: pa.Schema) -> pa.Table | None:
+    """The rows of all Arrow messages in a column of the operator's output; None: there is none."""
+    found = [
+        pa.ipc.read_record_batch(message.as_buffer(), schema)
+        for message in batch.column(name)
+        if message.is_valid
+    ]
+    return pa.Table.from_batches(found).combine_chunks() if found else None
 
 
 def _told(
@@ -311,12 +321,19 @@ def finished(
     `place` and `data`, the pieces of its state in Spark's store. rules: the rows of a query FOR
     EACH.
     """
-    task = BucketTask(program, options)
+    for matches in last_matches(BucketTask(program, options), batches):
+        yield from _told(program, options, rules, matches)
+
+
+def last_matches(
+    task: BucketTask, batches: Iterable[pa.RecordBatch]
+) -> Iterator[list[pa.RecordBatch]]:
+    """The matches that end in waiting events, bucket by bucket, of states as `finished` takes
+    them."""
     for batch in batches:
         for row in batch.to_pylist():
             stored = {piece["place"]: bytes_of(piece["data"]) for piece in row["state"]}
-            matches = task.last_matches(row["bucket"], stored[HEADER], stored.get)
-            yield from _told(program, options, rules, matches)
+            yield task.last_matches(row["bucket"], stored[HEADER], stored.get)
 
 
 def side_schema(plan: Plan, options: StreamOptions) -> pa.Schema:

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from celc_runtime.stream.processor import STATE
 from places import TESTS
+from row_streams_by_hand import query_of
 from stream_routes import (
     END,
     SCHEMA,
@@ -67,6 +68,21 @@ FIFTY = "\n".join(
     (_PAIRS if n % 5 else _ALONE).format(n=n, less=60 - n, seconds=2 + n % 7) for n in range(50)
 )
 
+SHAPE = """CREATE TABLE t (id INT, ts TIMESTAMP, v DOUBLE, name STRING);
+SELECT * FROM t MATCH_RECOGNIZE (
+  PARTITION BY id ORDER BY ts
+  MEASURES FIRST(ts) AS since, COUNT(*) AS n, PREV(FIRST(v)) AS before, MATCH_NUMBER() AS number
+  AFTER MATCH SKIP TO NEXT ROW
+  PATTERN (A B+ C?) WITHIN INTERVAL '15' SECONDS
+  DEFINE A AS v > 40, B AS v < 45 OR v IS NULL, C AS v > A.v
+)"""
+
+
+def compiled_text(text: str) -> Any:
+    """The query of a text, of either language."""
+    return query_of(text) if text.startswith("CREATE TABLE") else query(text)
+
+
 DRIVER = '''
 import os, signal, sys
 from functools import partial
@@ -75,6 +91,7 @@ from pathlib import Path
 from celc_runtime.stream import match as stream
 from celc_runtime import finish
 from pyspark.sql import SparkSession
+from row_streams_by_hand import query_of
 from stream_routes import SETTINGS, files, queries
 
 folder, (text, asked, master, kill) = Path(sys.argv[1]), sys.argv[2:]
@@ -129,8 +146,11 @@ builder = (
 for name, value in SETTINGS.items():
     builder = builder.config(name, value)
 spark = builder.getOrCreate()
-module = queries(text)
-route = module.queries[asked].match_stream if asked else module.match_all_stream
+if text.startswith("CREATE TABLE"):
+    route = query_of(text).match_stream
+else:
+    module = queries(text)
+    route = module.queries[asked].match_stream if asked else module.match_all_stream
 matches = route(files(spark, folder / "in"), watermark="2 seconds")
 checkpoint = str(folder / "checkpoint")
 writer = matches.writeStream.format("parquet").option("path", str(folder / "out"))
@@ -149,7 +169,8 @@ def _start(folder: Path, master: str, kill: str, text: str = TEXT, name: str = "
     """A driver that runs a query, or all of a text if `name` is empty."""
     script = folder / "driver.py"
     script.write_text(DRIVER)
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    folders = (TESTS, TESTS / "support")
+    path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     more = {"PYSPARK_PYTHON": sys.executable, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     return subprocess.Popen(
         [sys.executable, str(script), str(folder), text, name, master, kill],
@@ -208,14 +229,18 @@ def _killed_often(folder: Path, kills: int, rows: Any, text: str, name: str) -> 
     assert _last(folder) >= 29
 
 
-@pytest.mark.parametrize("kills", [1, 7])
-@pytest.mark.parametrize("text", [TEXT, SILENT], ids=["pairs", "deadlines"])
+@pytest.mark.parametrize(
+    ("text", "kills"),
+    [(TEXT, 1), (TEXT, 7), (SILENT, 1), (SILENT, 7), (SHAPE, 20)],
+    ids=["pairs-1", "pairs-7", "deadlines-1", "deadlines-7", "rows-20"],
+)
 def test_a_driver_that_is_killed(text: str, kills: int, spark: Any, tmp_path: Path) -> None:
+    """Nothing is lost or doubled."""
     assert spark.version  # Java has been found
     rows = events(300, keys=5)
     _killed_often(tmp_path, kills, rows, text, "pairs")
-    compiled = query(text)
-    if compiled.plan.choice.deadlines:
+    compiled = compiled_text(text)
+    if text == SILENT:
         compiled = compiled.with_options(at_end="closed")
     expected = spark.createDataFrame(table(rows)).transform(compiled.match).toArrow()
     assert _answer(tmp_path) == wanted(expected)

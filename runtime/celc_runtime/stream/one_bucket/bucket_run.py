@@ -66,7 +66,7 @@ from celc_runtime.stream.stored.state_rows import (
 _ROWS_AT_ONCE = 1 << 20  # about the rows that are run at once, with the rows that stand for others
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
     """The partitions whose events are run; one that expires in between is here twice."""
 
     keys: np.ndarray  # int64[parts], the numbers of the partitions, ascending
@@ -76,8 +76,14 @@ class _Parts(NamedTuple):
     ends: np.ndarray  # int64[parts], the time of the last of these; likewise
     due: np.ndarray  # bool[parts], whether deadlines may have passed in it
 
-    def taken(self, index: np.ndarray) -> _Parts:
-        return _Parts(*(column[index] for column in self))
+    def taken(self, index: np.ndarray) -> Parts:
+        return Parts(*(column[index] for column in self))
+
+    @classmethod
+    def of_keys(cls, keys: np.ndarray, goes_on: np.ndarray) -> Parts:
+        """The partitions with these numbers; nothing is said of their rows."""
+        nothing = np.zeros(len(keys), np.int64)
+        return cls(keys, goes_on, nothing, nothing, nothing, nothing.astype(np.bool_))
 
 
 class _Events(NamedTuple):
@@ -206,7 +212,7 @@ class BucketRun:
         count = len(known.values)
         nothing = np.zeros(0, np.int64)
         times = known.values["last"].astype(np.int64)
-        parts = _Parts(
+        parts = Parts(
             np.arange(count),
             np.ones(count, np.bool_),
             np.zeros(count, np.int64),
@@ -249,7 +255,7 @@ class BucketRun:
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _parts(self, known: KnownKeys, times: np.ndarray, codes: np.ndarray) -> _Parts:
+    def _parts(self, known: KnownKeys, times: np.ndarray, codes: np.ndarray) -> Parts:
         """The parts of events, which are sorted by partition and time.
 
         A partition without an event for `key_ttl` expires, and begins again. This depends only on
@@ -273,10 +279,10 @@ class BucketRun:
         counts = np.diff(np.append(starts, len(codes)))
         due = np.zeros(len(starts), np.bool_)
         lasts = starts + counts - 1
-        return _Parts(codes[starts], goes_on[starts], counts, times[starts], times[lasts], due)
+        return Parts(codes[starts], goes_on[starts], counts, times[starts], times[lasts], due)
 
     def _relevant(
-        self, state: BucketState, known: KnownKeys, rows: Rows, order: np.ndarray, parts: _Parts
+        self, state: BucketState, known: KnownKeys, rows: Rows, order: np.ndarray, parts: Parts
     ) -> tuple[_Events, np.ndarray]:
         """The events whose types can matter, with positions, and the parts (int64) with such
         events.
@@ -309,7 +315,7 @@ class BucketRun:
         segments: Segments,
         known: KnownKeys,
         events: _Events,
-        parts: _Parts,
+        parts: Parts,
         watermark: int,
     ) -> _Stretches:
         """The kept events of the parts, followed by the new events."""
@@ -359,7 +365,7 @@ class BucketRun:
         return None if length is None else int(less(np.int64(watermark), length))
 
     def _kept(
-        self, state: BucketState, segments: Segments, known: KnownKeys, parts: _Parts
+        self, state: BucketState, segments: Segments, known: KnownKeys, parts: Parts
     ) -> tuple[KeptEvents, np.ndarray]:
         """The kept events that the parts continue, the oldest segment first, and their parts."""
         part_of_key = np.full(len(known.values), -1, np.int64)
@@ -557,7 +563,7 @@ class BucketRun:
         return pa.RecordBatch.from_arrays(columns, names)
 
     def _check_clock(
-        self, known: KnownKeys, parts: _Parts, stretches: _Stretches, found: _Found
+        self, known: KnownKeys, parts: Parts, stretches: _Stretches, found: _Found
     ) -> None:
         """Raises EventError if the attribute that the window is measured on has fallen."""
         own = np.flatnonzero(~stretches.silent)
@@ -576,7 +582,7 @@ class BucketRun:
     def _records(
         self,
         known: KnownKeys,
-        parts: _Parts,
+        parts: Parts,
         read: np.ndarray,
         found: _Found | None,
         watermark: int,
@@ -602,7 +608,7 @@ class BucketRun:
         return KeyRecords(keys, values.take(is_last))
 
 
-def _with_due(parts: _Parts, due: np.ndarray, watermark: int) -> _Parts:
+def _with_due(parts: Parts, due: np.ndarray, watermark: int) -> Parts:
     """The parts, with those of the partitions (int64) in which deadlines may have passed."""
     if not len(due):
         return parts
@@ -610,7 +616,7 @@ def _with_due(parts: _Parts, due: np.ndarray, watermark: int) -> _Parts:
     more = np.setdiff1d(due, parts.keys)
     none, times = np.zeros(len(more), np.int64), np.full(len(more), watermark)
     columns = (more, np.ones(len(more), np.bool_), none, times, times, none.astype(np.bool_))
-    joined = _Parts(*(np.concatenate(pair) for pair in zip(parts, columns, strict=True)))
+    joined = Parts(*(np.concatenate(pair) for pair in zip(parts, columns, strict=True)))
     joined = joined.taken(np.argsort(joined.keys, kind="stable"))
     return joined._replace(due=np.isin(joined.keys, due) & joined.goes_on)
 

@@ -90,6 +90,10 @@ class Segments:
         self.written: dict[int, bytes] = {}
         self.removed: list[int] = []
 
+    def of_kind(self, kind: int) -> list[Segment]:
+        """The segments of a kind, the oldest first."""
+        return self._state.of_kind(kind)
+
     def data(self, segment: Segment) -> bytes:
         """The bytes of a segment without sections; raises StateError if they have changed."""
         assert not segment.bits

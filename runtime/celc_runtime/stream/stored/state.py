@@ -200,9 +200,7 @@ class StateFormat:
         self.layout = layout
         self._contexts = max(1, len(contexts))
         self._has_contexts = len(contexts) > 0
-        self._identity_of = partial(
-            identity, layout=layout, text=text, contexts=contexts.tobytes()
-        )
+        self._identity_of = partial(identity, layout=layout, text=text, contexts=contexts.tobytes())
         self._identity = self._identity_of(plan)
         self._buckets = buckets
         self.leaves_earlier = tuple(leaves_earlier)

@@ -1,0 +1,113 @@
+"""The table of a query as a stream of events of one type, for the room of streams.
+
+That room packs, stores and sorts events, and knows nothing of what a query asks of them. What it
+reads of a plan of CEL is the columns, the keys, the order, and when kept rows are due. So a query
+of MATCH_RECOGNIZE has such a plan too, which is never run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Answer, Choice, Deadline, Matching, Plan, Source, Window
+from celc_runtime.plan.row_pattern import RowPlan
+from celc_runtime.program import Program
+from celc_runtime.row_pattern.program import RowProgram
+from celc_runtime.row_pattern.run import keys_of_order
+from celc_runtime.stream.formats import StreamFormats, StreamOptions
+from celc_runtime.stream.one_bucket.event_order import EventSort
+from celc_runtime.stream.stored.rows import RowLayout, Rows
+from celc_runtime.stream.stored.state_rows import KEPT_ROWS
+
+NUMBER, START, COVERED, FLAGS, KNOWN = 0, 1, 2, 3, 4
+"""What is known of a partition in `KEPT_ROWS`: the matches before its first start that is not
+decided, the position of this start, the position behind the rows that matches before cover, and
+flags: 1, something behind this start has been returned; 2, nothing is kept."""
+
+SOME_DONE, EMPTY = 1, 2
+
+
+def reading_of(program: RowProgram, tiebreak: Iterable[str] = ()) -> Program:
+    """The table of a query as a program of CEL, which is never run.
+
+    A kept row is due when the watermark has passed all rows that a match beginning there may take.
+    """
+    plan = program.plan
+    attributes = plan.attributes_read
+    names = [one.name for one in attributes]
+    deadlines: tuple[Deadline, ...] = ()
+    windows: tuple[Window, ...] = ()
+    if plan.within:
+        # The room of streams decides after a deadline, and a start is closed at it.
+        windows = (Window("MICROSECONDS", plan.within - 1, None),)
+        deadlines = (Deadline(0, from_start=False),)
+    reading = Plan(
+        name=plan.name,
+        source=Source(
+            types=((plan.name, plan.name),),
+            type_name=unused_name("celc_type", names),
+            attributes=attributes,
+            partition_by=tuple(plan.columns[number].name for number in plan.partition_by),
+            order_by=(plan.columns[plan.order_by[0].column].name,),
+            tiebreak=tuple(tiebreak),
+        ),
+        matching=Matching(local_windows=windows),
+        choice=Choice(deadlines=deadlines),
+        answer=Answer(positions=False),
+    )
+    nothing: Any = None
+    return Program(reading, nothing, nothing, nothing, program.module)
+
+
+def formats_of(reading: Program, options: StreamOptions) -> StreamFormats:
+    """The formats of the rows and states of such a program."""
+    values = ("position", "frontier", "first", KEPT_ROWS)
+    return StreamFormats(reading, options, values=values, most_kept=KNOWN)
+
+
+class RowSort(EventSort):
+    """Sorts rows by ORDER BY of the query, and then by tiebreak columns."""
+
+    def __init__(self, row_plan: RowPlan, reading: Plan, layout: RowLayout) -> None:
+        super().__init__(reading, layout)
+        self._row_plan = row_plan
+        names = [field.name for field in layout.fields]
+        self._tiebreak = [names.index(one) for one in reading.source.tiebreak]
+        self._ordered = [
+            (one, names.index(row_plan.columns[one.column].name)) for one in row_plan.order_by
+        ]
+
+    def _sort_keys(self, rows: Rows) -> list[np.ndarray]:
+        columns = self.columns(rows)
+        keys: list[np.ndarray] = []
+        for order, place in self._ordered:
+            keys += keys_of_order(self._row_plan, order, columns[place])
+        return keys + self._keys_of(rows, self._tiebreak)
+
+    def _refuse_tie(self, rows: Rows, row: int) -> None:
+        plan = self._row_plan
+        names = [plan.columns[one.column].name for one, _ in self._ordered]
+        names += [self._layout.fields[place].name for place in self._tiebreak]
+        one = self._layout.taken(rows, np.array([row]))
+        time = self.columns(one)[self.time][0]
+        raise EventError(
+            f"query {plan.name!r}: two rows of a partition are equal in {', '.join(names)} "
+            f"({names[0]} is {time}), and a stream has no order of its own: name a column that "
+            "tells them apart, as in match_stream(df, tiebreak='id'), or one more in ORDER BY"
+        )
+
+    def by_number(self, rows: Rows) -> dict[int, pa.Array]:
+        """The columns of rows, by their numbers in the plan of the query."""
+        numbers = {one.name: number for number, one in enumerate(self._row_plan.columns)}
+        names = [field.name for field in self._layout.fields]
+        return {
+            numbers[name]: column
+            for name, column in zip(names, self.columns(rows), strict=True)
+            if name in numbers
+        }

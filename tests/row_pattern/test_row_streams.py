@@ -1,0 +1,162 @@
+"""Streams of MATCH_RECOGNIZE by hand: what is kept, late rows, ties, and other queries' states."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from celc_runtime import EventError, StateError
+from celc_runtime.stream.formats import StreamOptions
+from row_streams_by_hand import RowOperator, as_read, query_of
+
+_DAY = dt.datetime(2026, 5, 1, tzinfo=dt.UTC)
+_SCHEMA = pa.schema(
+    [("k", pa.int32()), ("ts", pa.timestamp("us", "UTC")), ("v", pa.int32()), ("nr", pa.int64())]
+)
+
+
+def _query(pattern: str, define: str, *, measures: str = "LAST(v) AS last", rest: str = "") -> Any:
+    """`pattern` may have its closing parenthesis, and WITHIN behind it."""
+    pattern += "" if ")" in pattern else ")"
+    return query_of(
+        "CREATE TABLE t (k INT, ts TIMESTAMP, v INT);\n"
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts\n"
+        f"MEASURES {measures} {rest} PATTERN ({pattern} DEFINE {define})"
+    )
+
+
+class _Stream:
+    """A stream in seconds after `_DAY`."""
+
+    def __init__(self, query: Any, **options: Any) -> None:
+        self.query = query
+        self.operator = RowOperator(query, StreamOptions({}, has_types=False, **options))
+
+    def told(
+        self, rows: list[tuple[int, int, int]], watermark: int, **more: list[Any]
+    ) -> list[dict[str, Any]]:
+        """What comes of rows (key, second, value), and more columns."""
+        times = [_DAY + dt.timedelta(seconds=second) for _, second, _ in rows]
+        keys, values = [key for key, _, _ in rows], [value for _, _, value in rows]
+        nr = more.get("nr", [None] * len(rows))
+        given = pa.table([keys, times, values, nr], schema=_SCHEMA)
+        read = as_read(self.query, given)
+        if "nr" in more:
+            read = read.append_column("nr", given["nr"])
+        moment = int((_DAY + dt.timedelta(seconds=watermark)).timestamp() * 1000)
+        return self.operator.advance(read if rows else None, moment)
+
+
+_RISES = _query("A B+", "A AS v > 0, B AS v > PREV(v)", rest="AFTER MATCH SKIP PAST LAST ROW")
+
+
+def test_a_match_waits_for_the_row_that_ends_it() -> None:
+    stream = _Stream(_RISES)
+    assert stream.told([(1, 1, 1), (1, 2, 2), (1, 3, 3)], 4) == []
+    assert stream.operator.sum("kept") == 3
+    assert stream.told([(1, 5, 1)], 5) == [{"k": 1, "last": 3}]
+    assert stream.operator.finish() == []
+
+
+def test_a_window_that_has_passed_ends_it_without_a_row() -> None:
+    within = _query("A B+) WITHIN INTERVAL '5' SECOND", "A AS v > 0, B AS v > PREV(v)")
+    stream = _Stream(within)
+    assert stream.told([(1, 1, 1), (1, 2, 2)], 3) == []
+    assert stream.told([], 5) == []
+    assert stream.told([], 7) == [{"k": 1, "last": 2}]
+
+
+def test_partitions_that_can_match_no_more_keep_nothing() -> None:
+    """Two thousand partitions of a row that can begin no match leave neither rows nor records."""
+    stream = _Stream(_query("A B", "A AS v > 0, B AS v < 0"))
+    for number in range(40):
+        stream.told([(50 * number + n, number, 0) for n in range(50)], number)
+    assert stream.operator.sum("kept") == stream.operator.sum("known") == 0
+    assert stream.told([(7, 90, 1), (7, 91, -1)], 95) == [{"k": 7, "last": -1}]
+
+
+def test_what_prev_reads_stays() -> None:
+    stream = _Stream(_query("A B", "A AS v > PREV(v, 2), B AS v < 0"))
+    stream.told([(1, n, 0) for n in range(30)], 30)
+    assert stream.told([(1, 31, 1), (1, 32, -1)], 33) == [{"k": 1, "last": -1}]
+    numbered = _query("A", "A AS v > 0", measures="MATCH_NUMBER() AS n, PREV(FIRST(v)) AS b")
+    stream = _Stream(numbered)
+    assert stream.told([(1, 1, 5), (1, 2, 0), (1, 3, 6)], 3) == [
+        {"k": 1, "n": 1, "b": None},
+        {"k": 1, "n": 2, "b": 0},
+    ]
+    assert stream.told([(1, 4, 7)], 4) == [{"k": 1, "n": 3, "b": 6}]
+
+
+def test_the_first_row_of_a_partition_is_known() -> None:
+    stream = _Stream(_query("^ A B", "A AS v > 0, B AS v < 0"))
+    assert stream.told([(1, 1, 0), (1, 2, 1), (1, 3, -1)], 3) == []
+    assert stream.told([(1, 4, 1), (1, 5, -1), (2, 4, 1), (2, 5, -1)], 5) == [{"k": 2, "last": -1}]
+
+
+@pytest.mark.long
+def test_the_state_is_bounded_by_within() -> None:
+    """500 micro-batches: what is kept and stored does not grow."""
+    query = _query(
+        "A B* C) WITHIN INTERVAL '20' SECOND",
+        "A AS v > 2, B AS v BETWEEN 1 AND 3, C AS v = 9",
+        rest="AFTER MATCH SKIP TO NEXT ROW",
+    )
+    stream, rng = _Stream(query, buckets=2), random.Random(5)
+    kept, sizes = [], []
+    for number in range(500):
+        rows = [(rng.randrange(8), number, rng.choice((0, 1, 2, 3, 4, 9))) for _ in range(2)]
+        rows = list({key: (key, second, value) for key, second, value in rows}.values())
+        stream.told(rows, number)
+        kept.append(stream.operator.sum("kept"))
+        sizes.append(stream.operator.sum("bytes"))
+    assert max(kept[400:]) <= max(kept[50:150]) + 20
+    assert max(sizes[400:]) <= 2 * max(sizes[50:150])
+
+
+def test_late_rows() -> None:
+    side = _Stream(_RISES, late="side")
+    side.told([(1, 5, 1)], 6)
+    late = side.told([(1, 4, 8), (2, 4, 8)], 7)
+    assert [(row["kind"], row["event"]["k"], row["event"]["v"]) for row in late] == [
+        ("late", 1, 8),
+        ("late", 2, 8),
+    ]
+    drop = _Stream(_RISES)
+    drop.told([(1, 5, 1)], 6)
+    assert drop.told([(1, 4, 8)], 7) == []
+    assert drop.operator.counts["late"] == 1
+    stop = _Stream(_RISES, late="error")
+    stop.told([(1, 5, 1)], 6)
+    with pytest.raises(EventError, match="is late: events up to its time have been run"):
+        stop.told([(1, 4, 8)], 7)
+
+
+def test_ties_need_a_tiebreak() -> None:
+    stream = _Stream(_RISES)
+    with pytest.raises(EventError, match="two rows of a partition are equal in ts"):
+        stream.told([(1, 1, 1), (1, 1, 2)], 2)
+    options = StreamOptions({"nr": "LONG"}, has_types=False, tiebreak=("nr",))
+    stream.operator = RowOperator(_RISES, options)
+    stream.told([(1, 1, 2), (1, 1, 1)], 2, nr=[2, 1])
+    assert stream.told([(1, 3, 0)], 3, nr=[3]) == [{"k": 1, "last": 2}]
+
+
+def test_a_state_of_another_query_is_refused() -> None:
+    stream = _Stream(_RISES)
+    stream.told([(1, 1, 1)], 2)
+    other = _query("A B", "A AS v > 0, B AS v > PREV(v)")
+    stream.query = stream.operator.query = other
+    with pytest.raises(StateError, match="the state of another query"):
+        stream.told([(1, 3, 1)], 4)
+
+
+def test_errors_name_the_time() -> None:
+    stream = _Stream(_query("A B?", "A AS v > 0, B AS v > 5", rest="AFTER MATCH SKIP TO LAST B"))
+    with pytest.raises(
+        EventError, match=r"begins at ts=2026-05-01 00:00:01.* of the partition k=1"
+    ):
+        stream.told([(1, 1, 1), (1, 2, 0)], 2)

@@ -1,0 +1,306 @@
+"""MATCH_RECOGNIZE on streams by hand, in micro-batches of one to three rows, a new task after each.
+
+The rows are those of the batch, and each comes in the first micro-batch in which no later row can
+change it. The verdict is by brute force: what the batch says of all short sequences of later rows,
+over symbols that make any condition true or false.
+
+By hand: `python tests/seeds/test_random_row_streams.py 0 500`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import random
+import re
+import sys
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from celc_runtime import EventError
+from celc_runtime.row_pattern.run import keys_of_order
+from row_patterns import RowCase, row_cases, rows_of, table_of
+from row_streams_by_hand import RowOperator, as_read, query_of, row_options, row_streamed
+from strategies_rows import row_query, row_table, with_real_groups
+
+Row = dict[str, Any]
+
+# --- the cases ------------------------------------------------------------------------------------
+
+_CLOCK = "celc_clock"
+_ORDER = re.compile(r"ORDER BY\s+(.*?)(?=\s+(?:MEASURES|ONE ROW|ALL ROWS|AFTER|PATTERN)\b)", re.S)
+_DAY = dt.datetime(2026, 5, 1, tzinfo=dt.UTC)
+
+
+def _by_a_clock(query: Any, text: str, table: pa.Table) -> tuple[str, pa.Table]:
+    """A query and a table with one time for each row, in the order that the query asks for."""
+    plan, read = query.plan, as_read(query, table)
+    keys: list[np.ndarray] = []
+    for one in plan.order_by:
+        column = read.column(plan.columns[one.column].name).combine_chunks()
+        keys += keys_of_order(plan, one.column, column, one)
+    order = np.lexsort(keys[::-1]) if keys else np.arange(len(table))
+    times = np.empty(len(table), "datetime64[us]")
+    times[order] = np.datetime64("2026-05-01") + np.arange(len(table)) * np.timedelta64(60, "s")
+    clock = pa.array(times).cast(pa.timestamp("us", "UTC"))
+    if _ORDER.search(text) is None:
+        text = text.replace("MATCH_RECOGNIZE (", f"MATCH_RECOGNIZE (\n  ORDER BY {_CLOCK} ", 1)
+        if "PARTITION BY" in text:
+            return "", table
+    text = _ORDER.sub(f"ORDER BY {_CLOCK}", text, count=1)
+    text = re.sub(
+        r"CREATE TABLE (\S+) \(", rf"CREATE TABLE \1 ({_CLOCK} TIMESTAMP, ", text, count=1
+    )
+    return text, table.append_column(_CLOCK, clock)
+
+
+def _streamed(text: str, table: pa.Table, rng: random.Random) -> list[Row]:
+    query = query_of(text)
+    found = row_streamed(query, table, rng)
+    return rows_of(pa.Table.from_pylist(found, query.output_schema))
+
+
+_CASES = [case for case in row_cases() if case.when != "compile"]
+
+
+@pytest.mark.parametrize("case", _CASES[::12], ids=str)
+def test_some_cases_as_streams(case: RowCase) -> None:
+    _check_case(case)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", _CASES, ids=str)
+def test_all_cases_as_streams(case: RowCase) -> None:
+    _check_case(case)
+
+
+def _check_case(case: RowCase) -> None:
+    rng = random.Random(case.name)
+    table = table_of(case.schema, case.table)
+    query = query_of(case.query)
+    if case.error == "null-order":
+        return  # a stream has no such rows
+    text = case.query
+    if query.plan.within is None:
+        text, table = _by_a_clock(query, text, table)
+    if not text or query_of(text).plan.columns[query.plan.order_by[0].column].type == "DATE":
+        return  # a stream is in the order of a time
+    if case.expected is None:
+        with pytest.raises(EventError):
+            _streamed(text, table, rng)
+        return
+    found = [{k: v for k, v in row.items() if k != _CLOCK} for row in _streamed(text, table, rng)]
+    names = [name for name in case.types if not found or name in found[0]]
+    assert Counter(repr([row[name] for name in names]) for row in found) == Counter(
+        repr([row[name] for name in names]) for row in case.expected
+    )
+
+
+# --- random queries -------------------------------------------------------------------------------
+
+
+def _check(seed: int) -> bool:
+    """Whether a random query could be compared."""
+    rng = random.Random(seed)
+    text, schema, rows = with_real_groups(row_query(rng), row_table(rng))
+    order = rng.choice(("ts", "ts", "ts, id DESC"))
+    text = re.sub(r"ORDER BY .*\n", f"ORDER BY {order}\n", text, count=1)
+    if "PARTITION BY CAST(ts" in text or "SELECT * FROM t" not in text:
+        return False
+    query = query_of(text)
+    table = table_of(schema, rows)
+    wanted: Any
+    try:
+        wanted = _told(query.match_table(table))
+    except EventError:
+        wanted = "an error"
+    found: Any
+    try:
+        streamed = row_streamed(query, table, rng, largest=rng.choice((1, 3, 3)))
+        found = _told(pa.Table.from_pylist(streamed, query.output_schema))
+    except EventError:
+        found = "an error"
+    assert found == wanted, f"seed {seed}\n{text}\n{rows}"
+    return True
+
+
+def _told(table: pa.Table) -> list[str]:
+    return sorted(map(repr, rows_of(table)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_streams(seed: int) -> None:
+    _check(seed)
+
+
+@pytest.mark.long
+def test_many_random_streams() -> None:
+    assert sum(map(_check, range(12, 2100))) > 1900
+
+
+# --- when a row comes -----------------------------------------------------------------------------
+
+_SYMBOLS = ("", "a", "b", "c", "abc")
+_LATER = 3
+_CONDITIONS = ("{n}", "{n}", "{n}", "NOT {n}", "{n} AND NEXT({m})", "{n} OR PREV({m})", "NEXT({n})")
+_SIGNS = ("", "", "", "*", "+", "?", "*?", "+?", "??", "{1,2}")
+_PATHS = ("{n} AND COUNT(A.*) < 3", "{n} OR FIRST({m})", "{n} AND NOT A.{m}")
+
+
+def _shape(rng: random.Random, depth: int) -> str:
+    if depth == 0:
+        return rng.choice("ABC") + rng.choice(
+            ("", "", "", "*", "+", "?", "*?", "+?", "??", "{1,2}")
+        )
+    one, other = _shape(rng, depth - 1), _shape(rng, depth - 1)
+    return rng.choice(
+        (
+            f"{one} {other}",
+            f"{one} {other}",
+            f"({one} | {other})",
+            f"({one} | {other} {one})",
+            f"({one} {other})+",
+            f"({one}) $ | {other}" if depth == 2 else f"{one} {other}",
+            f"(^ {one} | {other})",
+            "PERMUTE(A, B)",
+            f"{{- {one} -}} {other}",
+        )
+    )
+
+
+class _Drawn:
+    """A query over rows that make conditions true, and whether its rows come as soon as they can.
+
+    Where conditions read the path, or `$` stands behind one that reads the next row, rows that
+    could fulfil them are looked for in vain; what `$` ends can have the same variables as what ends
+    without it; and with SKIP TO, starts wait for those before them.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        shape = _shape(rng, rng.choice((1, 1, 2)))
+        used = [name for name in "ABC" if name in shape]
+        conditions = _CONDITIONS + (_PATHS if rng.random() < 0.15 and "A" in used else ())
+        defined, drawn = [], []
+        for name in used:
+            if rng.random() < 0.9:
+                text = rng.choice(conditions)
+                drawn.append(text)
+                m = rng.choice("abc")
+                defined.append(f"{name} AS {text.format(n=name.lower(), m=m)}")
+        skip = rng.choice(("PAST LAST ROW", "PAST LAST ROW", "TO NEXT ROW", "TO LAST B"))
+        if skip == "TO LAST B" and "B" not in used:
+            skip = "TO NEXT ROW"
+        within = rng.choice(("", "", "WITHIN INTERVAL '3' MINUTE"))
+        shown = ["FINAL ARRAY_AGG(CLASSIFIER()) AS path", "FINAL FIRST(id) AS first"]
+        numbered = rng.random() < 0.15
+        if numbered:
+            shown.append("MATCH_NUMBER() AS number")
+        every = ["", " OMIT EMPTY MATCHES"] + ([] if "{-" in shape else [" WITH UNMATCHED ROWS"])
+        rows = f"ALL ROWS PER MATCH{rng.choice(every)}"
+        if rng.random() < 0.2:
+            # The rows of a match come together.
+            rows = "ONE ROW PER MATCH"
+            shown.append(rng.choice(("NEXT(LAST(id)) AS n", "NEXT(FIRST(id), 2) AS n")))
+        self.text = "\n".join(
+            [
+                "CREATE TABLE t (k INT, id INT, ts TIMESTAMP, a BOOLEAN, b BOOLEAN, c BOOLEAN);",
+                "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts",
+                f"MEASURES {', '.join(shown)}",
+                f"{rows} AFTER MATCH SKIP {skip}",
+                f"PATTERN ({shape}) {within}",
+                f"DEFINE {', '.join(defined)}" if defined else "",
+                ")",
+            ]
+        )
+        self.is_exact = (
+            skip != "TO LAST B"
+            and "$" not in shape
+            and not any(one in _PATHS for one in drawn)
+            and not (skip == "TO NEXT ROW" and numbered)
+        )
+
+
+def _symbol(key: int, number: int, time: dt.datetime, symbol: str) -> Row:
+    return {"k": key, "id": number, "ts": time} | {name: name in symbol for name in "abc"}
+
+
+def _certain(
+    query: Any, rows: list[Row], watermark: dt.datetime, schema: pa.Schema
+) -> Counter[str]:
+    """The rows of the result that are in it whatever comes after the watermark."""
+    soon, far = watermark + dt.timedelta(microseconds=1), watermark + dt.timedelta(days=1)
+    endings: list[list[tuple[str, dt.datetime]]] = [[], [("", far)], [("abc", far)]]
+    for length in range(1, _LATER + 1):
+        endings += [
+            [(symbol, soon) for symbol in word]
+            for word in itertools.product(_SYMBOLS, repeat=length)
+        ]
+    table: list[Row] = []
+    for key, ending in enumerate(endings):
+        table += [{**row, "k": key} for row in rows]
+        table += [
+            _symbol(key, 100 + place, time, symbol) for place, (symbol, time) in enumerate(ending)
+        ]
+    found: dict[int, Counter[str]] = {key: Counter() for key in range(len(endings))}
+    for row in query.match_table(pa.Table.from_pylist(table, schema)).to_pylist():
+        key = row.pop("k")
+        found[key][repr(row)] += 1
+    certain = found[0]
+    for other in found.values():
+        certain &= other
+    return certain
+
+
+def _check_when(seed: int) -> bool:
+    rng = random.Random(seed)
+    drawn = _Drawn(rng)
+    query = query_of(drawn.text)
+    schema = pa.schema(
+        [("k", pa.int32()), ("id", pa.int32()), ("ts", pa.timestamp("us", "UTC"))]
+        + [(name, pa.bool_()) for name in "abc"]
+    )
+    # Empty matches of different rows look alike without their rows.
+    states, alike = query.plan.states, query.plan.rows == "ONE ROW"
+    alike &= states[query.plan.start].accepts or states[query.plan.first].accepts
+    operator = RowOperator(query, row_options(query, rng), rng=rng)
+    rows: list[Row] = []
+    told: Counter[str] = Counter()
+    time = _DAY
+    for number in range(rng.randint(2, 7)):
+        time += dt.timedelta(minutes=rng.choice((1, 1, 2, 4)))
+        row = _symbol(0, number, time, rng.choice(_SYMBOLS))
+        rows.append(row)
+        passed = time + dt.timedelta(minutes=rng.choice((0, 0, 0, 3)))
+        given = as_read(query, pa.Table.from_pylist([row], schema))
+        try:
+            certain = _certain(query, rows, passed, schema)
+            out = operator.advance(given, int(passed.timestamp() * 1000))
+        except EventError:
+            return False  # SKIP TO found no row
+        told += Counter(repr({k: v for k, v in one.items() if k != "k"}) for one in out)
+        early, late = told - certain, certain - told
+        shown = f"seed {seed}\n{drawn.text}\n{rows}\nwatermark {passed}"
+        assert not early, f"{shown}\nnot certain: {early}"
+        assert not late or alike or not drawn.is_exact, f"{shown}\nnot told: {late}"
+        time = passed
+    return True
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_come_when_no_later_row_can_change_them(seed: int) -> None:
+    _check_when(seed)
+
+
+@pytest.mark.long
+def test_many_rows_come_when_no_later_row_can_change_them() -> None:
+    assert sum(map(_check_when, range(8, 500))) > 350
+
+
+if __name__ == "__main__":
+    first, last = map(int, sys.argv[1:])
+    compared = sum(_check(seed) for seed in range(first, last))
+    decided = sum(_check_when(seed) for seed in range(first, last))
+    print(f"{compared} and {decided} of {last - first} compared, no difference")
