@@ -305,10 +305,9 @@ def format_text(text: str, *, name: str = "query.cel", dialect: str = "cel") -> 
     Only white space and the case of keywords change; comments stay. name, dialect: as for
     `compile`. Raises CelError with all errors of a text that is not in the language.
     """
-    from celc.editor.formatting.text import formatted
 
     language, source = _language_and_source(dialect, name, text)
-    return formatted(source, language)
+    return language.formatted(source)
 
 
 def declare(table: Any, *, type_column: str | None = None, name: str | None = None) -> str:

@@ -3,11 +3,13 @@ declares the table."""
 
 from __future__ import annotations
 
+from celc_runtime.plan.frozen import frozen
+
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
-from celc.diagnostics.source import Source
+from celc.diagnostics.source import Source, Span
 from celc.row_pattern.compiler import compile_rows
 from celc.row_pattern.parser import first_wrong, parse
-from celc.statements.clauses import Clause, clauses_of
+from celc.statements.clauses import Clause, clauses_of, pattern_of
 from celc.statements.host_columns import host_calls
 from celc.statements.places import MadeText
 from celc.statements.words import Word, words_of
@@ -34,6 +36,38 @@ def is_statement(source: Source) -> bool:
         return wrong < source.text.casefold().find("match_recognize")
     places = [(words[one.word].span.start, words[one.last].span.end) for one in clauses]
     return bool(clauses) and not any(start <= wrong < end for start, end in places)
+
+
+@frozen
+class PlacedClause:
+    """Where a clause is, from MATCH_RECOGNIZE to its closing parenthesis; and the parameters in it,
+    such as `?` and `:name`."""
+
+    span: Span
+    parameters: tuple[Span, ...]
+
+
+def clauses_in(source: Source) -> list[PlacedClause]:
+    """The clauses of a statement, in the order of their places. Raises `CelError`."""
+    words, clauses = _clauses(source, Diagnostics(source))
+    found = []
+    for clause in clauses:
+        pattern = pattern_of(words, clause)
+        parameters = []
+        for at in range(clause.word + 2, clause.last):
+            word, following, before = words[at], words[at + 1], words[at - 1]
+            is_named = following.span.start == word.span.end and following.key.isidentifier()
+            # `j:k` is a part of a text of JSON.
+            stands_alone = word.key == "$" or before.span.end < word.span.start
+            if at in pattern:
+                continue
+            if word.key == "?":
+                parameters.append(word.span)
+            elif word.key in (":", "$") and is_named and stands_alone:
+                parameters.append(word.span.to(following.span))
+        span = Span(words[clause.word].span.start, words[clause.last].span.end)
+        found.append(PlacedClause(span, tuple(parameters)))
+    return sorted(found, key=lambda one: one.span.start)
 
 
 def problems_of(source: Source) -> tuple[Diagnostic, ...]:
