@@ -305,9 +305,10 @@ def format_text(text: str, *, name: str = "query.cel", dialect: str = "cel") -> 
     Only white space and the case of keywords change; comments stay. name, dialect: as for
     `compile`. Raises CelError with all errors of a text that is not in the language.
     """
+    from celc.editor.formatting.statements import formatted_text
 
     language, source = _language_and_source(dialect, name, text)
-    return language.formatted(source)
+    return formatted_text(source, language)
 
 
 def declare(table: Any, *, type_column: str | None = None, name: str | None = None) -> str:

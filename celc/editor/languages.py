@@ -104,12 +104,6 @@ class Language(ABC):
     def layout(self, tree: Any, words: list[Word]) -> Box:
         """The boxes of a text that is read."""
 
-    def formatted(self, source: Source) -> str:
-        """A text in the canonical layout. Raises `CelError` where it is not in the language."""
-        from celc.editor.formatting.text import formatted
-
-        return formatted(source, self)
-
     @abstractmethod
     def complete(self, text: str, offset: int) -> tuple[Completion, ...]:
         """The words that could stand at an offset of any text."""
@@ -250,14 +244,6 @@ class _RowPatterns(Language):
         from celc.editor.formatting.row_patterns import words_of
 
         return words_of(source)
-
-    def formatted(self, source: Source) -> str:
-        """As for all languages; of a whole statement the layout of its clauses alone."""
-        if not self.is_statement(source):
-            return super().formatted(source)
-        from celc.editor.formatting.statements import formatted_statement
-
-        return formatted_statement(source, self)
 
     def layout(self, tree: Any, words: list[Word]) -> Box:
         from celc.editor.formatting.row_patterns import document_of

@@ -23,6 +23,7 @@ from celc.diagnostics.errors import CelError, Diagnostic, Fix
 from celc.diagnostics.source import Source, Span, visible, visible_lines
 from celc.editor.beside import Beside
 from celc.editor.completion import Completion, Kind
+from celc.editor.formatting.statements import formatted_text
 from celc.editor.languages import ROW_PATTERNS, language_of
 from celc.editor.places import Places
 from celc.editor.protocol import NO_JSON, Protocol, Server
@@ -232,7 +233,7 @@ def _offer_changes(server: LanguageServer, options: Options, checks: _Checks) ->
     def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
         document = Document(server, params.text_document.uri)
         try:
-            text = document.language.formatted(document.source)
+            text = formatted_text(document.source, document.language)
         except CelError:
             return None  # its errors are shown, and a text with errors has no layout
         if text == document.source.text:

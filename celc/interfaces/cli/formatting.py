@@ -9,6 +9,7 @@ from pathlib import Path
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.files import SUFFIXES, query_files
 from celc.diagnostics.source import Source, visible
+from celc.editor.formatting.statements import formatted_text
 from celc.editor.languages import LANGUAGES, Dialect, language_of
 from celc.interfaces.cli.output import say, tell, written
 from celc.interfaces.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem
@@ -64,7 +65,7 @@ def _format(
         source = read_source(path, path.as_posix())
     if not named and not language.has(source):
         return
-    text = language.formatted(source)
+    text = formatted_text(source, language)
     # Files with a byte order mark, or with "\r\n", have another layout, too.
     same = text == source.text and (is_input or text.encode() == path.read_bytes())
     counts.unchanged += same
