@@ -1,4 +1,5 @@
-"""The cases of FIRST, of events that last and of LIMIT … PER under readers, as streams by hand.
+"""The cases of FIRST, of events that last and of LIMIT … PER under readers, and a chain of five
+levels, as streams by hand.
 
 The query of a case becomes the lower one of a chain. Each reader is held against the table of the
 chain, in micro-batches of one to three rows, with a restart after each of them.
@@ -6,6 +7,7 @@ chain, in micro-batches of one to three rows, with a restart after each of them.
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections import Counter
@@ -21,7 +23,7 @@ from celc_runtime.stream.formats import StreamOptions
 from engines import interpreted
 from module_streams_by_hand import module_streamed
 from queries_over_queries import source_table
-from streams_by_hand import same_rows
+from streams_by_hand import instant, same_rows
 
 import celc
 
@@ -129,3 +131,65 @@ def test_all_cases_under_readers(stem: str) -> None:
             problems += _problems(case, reader, found)
     assert not problems, "\n".join(problems)
     assert found["rows"] >= 40, found
+
+
+# --- extrema in steps -----------------------------------------------------------------------------
+
+_DOUBLE_TOP = """CREATE STREAM Quotes { EVENT Q { name: STRING, price: DOUBLE, ts: TIMESTAMP } }
+QUERY lows:
+SELECT b.price AS price FROM Quotes WHERE (Q AS a : Q AS b : Q AS c)
+FILTER b.price < a.price AND b.price < c.price PARTITION BY name WITHIN 9 MILLISECONDS [ts]
+QUERY peaks:
+SELECT b.price AS price FROM Quotes WHERE (Q AS a : Q AS b : Q AS c)
+FILTER b.price > a.price AND b.price > c.price PARTITION BY name WITHIN 9 MILLISECONDS [ts]
+QUERY up:
+SELECT a.price AS low, b.price AS high FROM lows, peaks WHERE (lows AS a ; FIRST (peaks AS b))
+FILTER b.price >= 1.2 * a.price PARTITION BY name WITHIN 50 MILLISECONDS [ts]
+QUERY cup:
+SELECT u.low AS low, u.high AS high FROM up, lows WHERE (up AS u ; FIRST (lows AS c))
+FILTER c.price BETWEEN 0.9 * u.low AND 1.1 * u.low PARTITION BY name WITHIN 90 MILLISECONDS [ts]
+QUERY second:
+SELECT u.low AS low, d.price AS high FROM cup, peaks WHERE (cup AS u ; FIRST (peaks AS d))
+FILTER d.price BETWEEN 0.9 * u.high AND 1.1 * u.high PARTITION BY name WITHIN 120 MILLISECONDS [ts]
+QUERY double_top:
+SELECT u.low AS low, u.high AS high, e.price AS last FROM second, lows
+WHERE (second AS u ; FIRST (lows AS e)) FILTER e.price < u.low
+PARTITION BY name WITHIN 150 MILLISECONDS [ts]
+"""
+"""The Double-Top pattern of the Cayuga paper by resubscription: five extrema, of which each level
+adds one."""
+
+
+def _quotes(rng: random.Random) -> pa.Table:
+    """Prices of two names that go up and down by legs of four quotes."""
+    prices: list[tuple[str, float]] = []
+    for name in ("a", "b"):
+        corners = [rng.choice((95.0, 98.0, 100.0, 102.0)) if n % 2 else 130.0 for n in range(7)]
+        for one, other in itertools.pairwise(corners):
+            prices += [(name, one + (other - one) * part / 4) for part in range(4)]
+    names = [name for name, _ in prices]
+    rng.shuffle(names)
+    left = {one: iter([price for name, price in prices if name == one]) for one in ("a", "b")}
+    return pa.table(
+        {
+            "name": names,
+            "price": [next(left[name]) for name in names],
+            "ts": pa.array([instant(1 + n) for n in range(len(names))], pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def test_double_top_in_steps() -> None:
+    with interpreted():
+        module = celc.compile(_DOUBLE_TOP, order_by="ts")
+    query = module.queries["double_top"]
+    closed = query.with_options(at_end="closed", positions=False)
+    found = 0
+    for seed in range(2):
+        rng = random.Random(seed)
+        table = _quotes(rng)
+        wanted = closed.match_table(table).to_pylist()
+        rows = module_streamed(operator_of(query.program.on_spark, Wanted()), table, rng, largest=6)
+        assert not same_rows(rows, wanted), seed
+        found += len(wanted)
+    assert found
