@@ -235,9 +235,10 @@ def check_buckets(wanted: int | None) -> None:
         raise ValueError(f"buckets must be between 1 and {MOST_BUCKETS:,}, not {wanted:,}")
 
 
-def default_buckets(spark: SparkSession) -> int:
+def default_buckets(spark: SparkSession, for_each_task: int = FOR_EACH_TASK) -> int:
+    """The number of buckets of a new checkpoint for which none is asked for."""
     tasks = int(str(spark.conf.get(TASKS, str(TASKS_OF_SPARK))))
-    return min(MOST_BUCKETS, FOR_EACH_TASK * tasks)
+    return min(MOST_BUCKETS, for_each_task * tasks)
 
 
 def tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:

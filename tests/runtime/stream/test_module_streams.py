@@ -3,6 +3,7 @@ and what a header says."""
 
 from __future__ import annotations
 
+import pickle
 import random
 import re
 from collections import Counter
@@ -16,9 +17,11 @@ from celc_runtime.chain.streams.header import ModuleState, UnitState
 from celc_runtime.chain.streams.match import groups_of
 from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
 from celc_runtime.chain.streams.rearranged import arranged
+from celc_runtime.chain.streams.tasks import module_task
 from celc_runtime.plan.errors import EventError, PlanWarning, StateError
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check, why_not
+from celc_runtime.stream.buckets import FOR_EACH_TASK
 from celc_runtime.stream.formats import StreamOptions
 from engines import interpreted
 from module_streams_by_hand import ModuleOperator, module_streamed
@@ -134,6 +137,32 @@ def test_an_event_is_kept_once_for_all_queries() -> None:
     assert len(rows) == sum(8 - n for n in range(6))
     stream.advance(None, 100)
     assert stream.sum("kept") == 0
+
+
+def test_a_process_keeps_what_it_knows_of_an_operator() -> None:
+    """Each micro-batch sends the queries anew, and a file can have hundreds of them."""
+    query = _compiled(_CHAIN).queries["both"]
+    options = StreamOptions({})._asdict()
+
+    def sent(wanted: Wanted, options: dict[str, Any], **other: Any) -> Any:
+        program = query.with_options(**other).program
+        return pickle.loads(pickle.dumps(module_task(program)))(wanted.plain, options)
+
+    alone = sent(Wanted(), options)
+    assert sent(Wanted(), options) is alone
+    assert sent(Wanted(), options | {"buckets": 2}) is not alone
+    assert sent(Wanted(("pair", "alone")), options) is not alone
+    assert sent(Wanted(), options, max_work=7) is not alone
+
+
+def test_many_queries_have_fewer_buckets() -> None:
+    """Each query has a fixed cost in each bucket."""
+    query = (
+        "QUERY q{n}:\nSELECT x FROM S WHERE A AS x ; B PARTITION BY id WITHIN 5 MILLISECONDS [ts]\n"
+    )
+    few, many = ("".join(query.format(n=n) for n in range(count)) for count in (8, 9))
+    assert _together(_DECLARED + few).operator.buckets_of_task == FOR_EACH_TASK
+    assert _together(_DECLARED + many).operator.buckets_of_task == 1
 
 
 def test_events_leave_when_the_queries_that_need_them_do_not_any_more() -> None:

@@ -11,7 +11,6 @@ from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
 from celc_runtime.chain.streams.units import Unit
 from celc_runtime.program import Program, growth_line
 from celc_runtime.spark.input.pushdown import why_not_filtered
-from celc_runtime.stream.buckets import FOR_EACH_TASK
 from celc_runtime.stream.match import check_stream, default_buckets
 from celc_runtime.stream.one_bucket.known_keys import window_length
 
@@ -53,10 +52,10 @@ def explain_module(programs: Mapping[str, Program], events: DataFrame) -> str:
 def _of_operator(operator: Operator, events: DataFrame) -> list[str]:
     source = next(iter(operator.programs.values())).plan.source
     if source.key_columns:
+        each = operator.buckets_of_task
         lines = [
-            f"buckets: {default_buckets(events.sparkSession)} of the keys of "
-            f"{', '.join(source.partition_by)} (at most {FOR_EACH_TASK} for each task that keeps "
-            "states)"
+            f"buckets: {default_buckets(events.sparkSession, each)} of the keys of "
+            f"{', '.join(source.partition_by)} (at most {each} for each task that keeps states)"
         ]
     else:
         lines = ["buckets: 1, because without PARTITION BY there is one partition"]

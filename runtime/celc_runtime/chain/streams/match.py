@@ -299,7 +299,7 @@ def _buckets(
     if call.checkpoint is not None:
         header = first_header(spark, call.checkpoint, variable, operators)
     recorded = None if header is None else buckets_in(first_unit(header))
-    return recorded or default_buckets(spark)
+    return recorded or default_buckets(spark, operator.buckets_of_task)
 
 
 def _ddl(operator: Operator, options: StreamOptions) -> str:

@@ -18,7 +18,10 @@ from celc_runtime.many.answers import QUERY
 from celc_runtime.many.groups import of_inputs, reading_all
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.program import Program
+from celc_runtime.stream.buckets import FOR_EACH_TASK
 from celc_runtime.stream.formats import StreamOptions
+
+_FEW_QUERIES = 8
 
 
 class Wanted(NamedTuple):
@@ -70,6 +73,12 @@ class Operator:
         """What runs the units in their buckets."""
         remedy = BEGINS_ANEW if self.columns is None else GOES_ON
         return ModuleReader(self.units, options, changes=self.goes_on is not None, remedy=remedy)
+
+    @property
+    def buckets_of_task(self) -> int:
+        """Buckets for each task, by default. Each query has a fixed cost in each bucket, so many
+        queries have fewer."""
+        return FOR_EACH_TASK if len(self.programs) <= _FEW_QUERIES else 1
 
     @property
     def name(self) -> str:
