@@ -71,7 +71,7 @@ _SIZES = {
     "51-states-as-met": (5, 5),
     "52-late-starts": (20, 20),
     "53-instants-per-start": (11, 11),
-    "56-lasting-choices": (22, 24),
+    "56-lasting-choices": (23, 25),
 }
 _REFUSED = 76
 """How many queries of all files are errors."""
@@ -92,7 +92,7 @@ def _options(case: Case) -> Options:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1852
+    assert sum(cases for _, cases in _SIZES.values()) == 1853
 
 
 @pytest.mark.parametrize("stem", case_stems())

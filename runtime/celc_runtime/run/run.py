@@ -255,7 +255,7 @@ class Run:
     def _read_batch(self, reading: Reading) -> Iterator[pa.RecordBatch]:
         reading = self._enter(reading)
         yield from self._listed(reading)
-        for rows in self._choice.known(self._oldest_entry()):
+        for rows in self._choice.known(self._oldest_start()):
             yield from self._answer.add(rows, None)
         prepared, positions = reading
         self._update.leave(prepared.batch)
@@ -296,6 +296,13 @@ class Run:
             return int(self._memory.counters[ENTRY])
         earliest = self._update.earliest_start(self._memory)
         return int(oldest_entry(self._memory, self._plan.matching.kind_bits, earliest))
+
+    def _oldest_start(self) -> int:
+        """The same as the start of a match: of events that last, all of one instant are one."""
+        oldest = self._oldest_entry()
+        if oldest >= int(self._memory.counters[ENTRY]):
+            return oldest
+        return int(self._walk.instant_of(np.array([oldest]))[0])
 
     def _leave_batch(self, reading: Reading) -> None:
         """Enter the partitions without relevant events. The next batch begins with row 0."""
