@@ -325,6 +325,8 @@ def compare(
     first: list[Row] | None = None
     for engine, matcher in matchers.items():
         plain, query = matcher.queries[name], asked_query(case.one, matcher, name)
+        if question.is_open:
+            first = None  # each may choose others below
         with _quiet(rng):
             for route, rows in _answers(case, query, rng):
                 tally.routes[route] += 1
