@@ -1,6 +1,6 @@
 """What crossing two features costs: each cell beside the same query without the added word.
 
-    python benchmarks/crossed.py [--events N] [--only WORDS] [--record]
+    python benchmarks/crossed.py [--events N] [--record]
 
 Events of ten types, each as likely as the others, one a second, with an id from 0 to 99 and a value
 from 0 to 1. Every cell names a query, the same query without the feature, and how both are run:
@@ -208,9 +208,16 @@ def _rows_of_parameters() -> dict[str, Cell]:
         before=PARAMETERS,
         given={"rule": RULES},
     )
+    below = Asked(
+        "(below AS r ; C AS c) FILTER c.id = rule.id",
+        streams="below, S",
+        before=PARAMETERS + BELOW,
+        given={"rule": RULES},
+    )
     ways = ("match_arrow", "match_pandas", "match_compact")
     found = {f"FOR EACH, {way}": Cell(_with(each, route=way), each) for way in ways}
     every, alone = _with(each, route="match_all_table"), _with(each, route="each alone")
+    found["reader, FOR EACH"] = Cell(below, each)
     return found | {"FOR EACH, all queries of a file": Cell(every, alone)}
 
 
@@ -231,6 +238,10 @@ def _compact_cells() -> dict[str, Cell]:
         "neighbours, compact": Cell(graphs, plain),
         "neighbours, COLLAPSED": Cell(
             _with(listed, select="COLLAPSED *"),
+            _with(plain, select="COLLAPSED *", route="match_table"),
+        ),
+        "COUNT(PRIOR …), COLLAPSED": Cell(
+            _with(listed, where="(A AS a)+ FILTER COUNT(PRIOR a) < 5", select="COLLAPSED *"),
             _with(plain, select="COLLAPSED *", route="match_table"),
         ),
         "neighbours, TOTAL": Cell(
