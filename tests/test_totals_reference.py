@@ -56,7 +56,7 @@ def test_cases(stem: str) -> None:
 
 
 def test_all_cases_are_there() -> None:
-    assert len(load_cases(folder=FOLDER)) == 156
+    assert len(load_cases(folder=FOLDER)) == 160
     assert len(load_refused(folder=FOLDER)) == 15
 
 

@@ -268,8 +268,6 @@ def test_a_stream_gives_the_rows_of_a_table(spark: Any, tmp_path: Path) -> None:
         assert "buckets: 4 of rows of 'rule' and the keys of venue" in query.explain_plan(
             frame, rule=rules
         )
-        with pytest.raises(EventError, match="leave out positions=True"):
-            query.with_options(positions=True).match_stream(frame, rule=rules)
         found = query.match_stream(frame, watermark="1 second", rule=rules)
         run(found, tmp_path)
         rest: list[Any] = []

@@ -41,7 +41,7 @@ def _by_a_clock(query: Any, text: str, table: pa.Table) -> tuple[str, pa.Table]:
     keys: list[np.ndarray] = []
     for one in plan.order_by:
         column = read.column(plan.columns[one.column].name).combine_chunks()
-        keys += keys_of_order(plan, one.column, column, one)
+        keys += keys_of_order(plan, one, column)
     order = np.lexsort(keys[::-1]) if keys else np.arange(len(table))
     times = np.empty(len(table), "datetime64[us]")
     times[order] = np.datetime64("2026-05-01") + np.arange(len(table)) * np.timedelta64(60, "s")
