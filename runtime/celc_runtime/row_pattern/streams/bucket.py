@@ -176,7 +176,7 @@ class PatternRun(BucketRun):
         sorted_by = time.perf_counter_ns()
         clock = None if has_ended(watermark) else watermark
         going, some_done = self._decide(step, read, since, records, state.frontier, clock)
-        step.kernel_time += time.perf_counter_ns() - sorted_by
+        taken = time.perf_counter_ns() - sorted_by
         first_kept = np.maximum(going.rows - self._before, read.edges[:-1])
         of_parts = np.repeat(np.arange(len(keys)), np.diff(read.edges))
         stays = np.arange(len(of_parts)) >= first_kept[of_parts]
@@ -197,7 +197,8 @@ class PatternRun(BucketRun):
         told = np.flatnonzero(is_known | ~forgotten)
         names = self._layout.of_keys.taken(known.rows(), keys[told])
         segments.add_keys(KeyRecords(names, records.take(told)))
-        step.sort_time += time.perf_counter_ns() - begun - (time.perf_counter_ns() - sorted_by)
+        step.kernel_time += taken
+        step.sort_time += time.perf_counter_ns() - begun - taken
 
     def _read(
         self,
