@@ -322,13 +322,11 @@ def in_turns(asked: Callable[[], object], beside: Callable[[], object]) -> tuple
     return min(with_it for with_it, _ in turns), min(without for _, without in turns)
 
 
-def measure(events: int, only: str = "") -> dict[str, Any]:
+def measure(events: int) -> dict[str, Any]:
     """All figures of a run."""
     calibrated = calibrate(events)
     table, figures = stream(events), {}
     for name, cell in cells().items():
-        if only not in name:
-            continue
         part = table.slice(0, round(events * cell.share))
         asked, beside = cell.asked.run(part), cell.beside.run(part)
         rows = asked()
