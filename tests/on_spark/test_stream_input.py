@@ -108,8 +108,13 @@ QUERIES = {
         {},
     ),
     "a column called kind": (
-        "has a column 'kind', and late='side' adds one: choose another name with AS",
+        "there is a column 'kind', and late='side' adds one: choose another name with AS",
         "SELECT x, COUNT(x) AS kind FROM S WHERE A AS x ; B WITHIN 3 EVENTS",
+        {"late": "side"},
+    ),
+    "a column that Spark takes for kind": (
+        "there is a column 'Kind', and late='side' adds one: choose another name with AS",
+        "SELECT x, COUNT(x) AS Kind FROM S WHERE A AS x ; B WITHIN 3 EVENTS",
         {"late": "side"},
     ),
     "a decimal": (

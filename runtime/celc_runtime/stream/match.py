@@ -13,7 +13,7 @@ micro-batch, even if no event of the row's partition has been run, and it does n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.plan.schemas import named_type, output_schema
 from celc_runtime.program import Program, Rows
 from celc_runtime.routes.rules import Route
-from celc_runtime.routes.why_not import check
+from celc_runtime.routes.why_not import Asked, check
 from celc_runtime.spark.input.columns import (
     INTERVALS,
     column_named,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
-LATE = ("drop", "error", "side")
+_LATE = ("drop", "error", "side")
 _APIS = ("row", "pandas")
 
 _TIEBREAK_TYPES = {
@@ -111,7 +111,9 @@ def stream_matches(
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if rules is not None:
         rules = in_one_order(rules)
-    _check_options(plan, late, key_ttl)
+    check_late(late, f"query {plan.name!r}", output_schema(plan).names)
+    if key_ttl is not None:
+        _check_key_ttl(plan)
     duration(watermark, "watermark")
     rows = needed_columns(plan, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
@@ -124,15 +126,15 @@ def stream_matches(
         key_ttl=None if key_ttl is None else duration(key_ttl, "key_ttl"),
         has_types=plan.source.type_name in types,
         ahead=moment,
-        buckets=_buckets(stream_program(program), events.sparkSession, buckets, checkpoint),
+        buckets=buckets_of(
+            events.sparkSession,
+            buckets,
+            checkpoint,
+            has_keys=bool(stream_program(program).plan.source.key_columns),
+        ),
         emit=emit_of(program),
         rules=0 if rules is None else hash_of_rows(rules),
     )
-    if late == "side" and (taken := {"kind", "event"} & set(output_schema(plan).names)):
-        raise EventError(
-            f"query {plan.name!r} has a column {min(taken)!r}, and late='side' adds one: choose "
-            "another name with AS"
-        )
     chosen = chosen_api(api)
     prepare(events.sparkSession)
     if checkpoint is not None:
@@ -164,7 +166,7 @@ def _check_key_ttl(plan: Plan) -> None:
         raise EventError(f"query {plan.name!r}: key_ttl {lost}: leave out key_ttl")
 
 
-def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
+def check_stream(program: Asked, events: DataFrame, *, allow_unbounded_state: bool) -> None:
     """Raises EventError if a query cannot run on a DataFrame as a stream."""
     if not events.isStreaming:
         raise EventError(
@@ -174,12 +176,20 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
     check(program, Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
 
 
-def _check_options(plan: Plan, late: str, key_ttl: str | None) -> None:
-    """Raises EventError or ValueError for options that the query does not have."""
-    if late not in LATE:
-        raise ValueError(f"late must be one of {', '.join(map(repr, LATE))}, not {late!r}")
-    if key_ttl is not None:
-        _check_key_ttl(plan)
+def check_late(late: str, named: str, columns: Iterable[str]) -> None:
+    """Raises ValueError for a word that `late` does not have, EventError where late='side' would
+    add a column of a name that is there; Spark takes `Kind` and `kind` for one.
+
+    named: the queries, as messages call them; columns: those of their rows.
+    """
+    if late not in _LATE:
+        raise ValueError(f"late must be one of {', '.join(map(repr, _LATE))}, not {late!r}")
+    taken = [name for name in columns if name.casefold() in ("kind", "event")]
+    if late == "side" and taken:
+        raise EventError(
+            f"{named}: there is a column {taken[0]!r}, and late='side' adds one: choose another "
+            "name with AS, or for the query"
+        )
 
 
 _DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)
@@ -212,12 +222,12 @@ def chosen_api(api: str | None) -> str:
     return api or ("row" if hasattr(GroupedData, "transformWithState") else "pandas")
 
 
-def _buckets(
-    program: Program, spark: SparkSession, wanted: int | None, checkpoint: str | None
+def buckets_of(
+    spark: SparkSession, wanted: int | None, checkpoint: str | None, *, has_keys: bool
 ) -> int:
     """The number of buckets: that of the checkpoint if known, unless another one is asked for."""
     check_buckets(wanted)
-    if not program.plan.source.key_columns:
+    if not has_keys:
         return 1  # there is only one partition
     if wanted is not None:
         return wanted

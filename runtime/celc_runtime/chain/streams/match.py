@@ -35,8 +35,8 @@ from celc_runtime.stream.finish import (
 )
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.match import (
-    LATE,
     check_buckets,
+    check_late,
     check_stream,
     chosen_api,
     default_buckets,
@@ -115,8 +115,8 @@ def _stream(
 ) -> DataFrame:
     """The operators of a stream, whose rows come together."""
     named = _named(operators)
-    if call.late not in LATE:
-        raise ValueError(f"late must be one of {', '.join(map(repr, LATE))}, not {call.late!r}")
+    columns = [name for operator, _ in operators for name in operator.schema.names]
+    check_late(call.late, named, columns)
     duration(call.watermark, "watermark")
     check_buckets(call.buckets)
     if call.late == "side":
@@ -180,11 +180,6 @@ def _check_side(operators: Sequence[tuple[Operator, Wanted]], named: str) -> Non
         raise EventError(
             f"{named} has an answer for each row of a table, and an event that is late is late for "
             "each of its rows: use late='drop' or late='error'"
-        )
-    if taken := {"kind", "event"} & set(operator.schema.names):
-        raise EventError(
-            f"{named}: there is a column {min(taken)!r}, and late='side' adds one: choose another "
-            "name with AS, or for the query"
         )
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.row_pattern import RowPlan
-from celc_runtime.routes.rules import Route
-from celc_runtime.routes.why_not import check
 from celc_runtime.row_pattern.on_spark import columns_of, kernel_text, with_derived
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.schemas import output_schema
@@ -18,11 +16,12 @@ from celc_runtime.row_pattern.streams.reading import formats_of, reading_of
 from celc_runtime.spark.input.columns import column_named
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.stream.buckets import FOR_EACH_TASK, labels_of
-from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
+from celc_runtime.stream.finish import check_checkpoint, remember_plan
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.match import (
-    LATE,
-    check_buckets,
+    buckets_of,
+    check_late,
+    check_stream,
     chosen_api,
     default_buckets,
     duration,
@@ -62,8 +61,7 @@ def stream_rows(
     """
     plan = program.plan
     check_stream(program, rows, allow_unbounded_state=allow_unbounded_state)
-    if late not in LATE:
-        raise ValueError(f"late must be one of {', '.join(map(repr, LATE))}, not {late!r}")
+    check_late(late, f"query {plan.name!r}", output_schema(plan).names)
     duration(watermark, "watermark")
     chosen = _chosen(plan, rows, tiebreak)
     types = {f.name: f.dataType.simpleString() for f in chosen.schema.fields}
@@ -77,16 +75,12 @@ def stream_rows(
         late=late,
         has_types=False,
         ahead=ahead,
-        buckets=_buckets(plan, rows, buckets, checkpoint),
+        buckets=buckets_of(
+            rows.sparkSession, buckets, checkpoint, has_keys=bool(plan.partition_by)
+        ),
     )
     ddl = plan.output_ddl()
     if late == "side":
-        taken = {"kind", "event"} & {name.lower() for name in output_schema(plan).names}
-        if taken:
-            raise EventError(
-                f"query {plan.name!r} has a column {min(taken)!r}, and late='side' adds one: "
-                "choose another name with AS"
-            )
         ddl = side_ddl(ddl, refused_schema(reading.plan, options))
     api = chosen_api(api)
     prepare(rows.sparkSession)
@@ -111,16 +105,6 @@ def stream_rows(
     return remember_plan(matches, plan.name, {STATE: partial(run, "finished", sent)})
 
 
-def check_stream(program: RowProgram, rows: DataFrame, *, allow_unbounded_state: bool) -> None:
-    """Raises EventError if a query cannot run on a DataFrame as a stream."""
-    if not rows.isStreaming:
-        raise EventError(
-            f"query {program.name!r}: match_stream reads a stream (spark.readStream), and this "
-            "DataFrame is there as a whole: use match"
-        )
-    check(program, Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
-
-
 def _chosen(plan: RowPlan, rows: DataFrame, tiebreak: tuple[str, ...]) -> DataFrame:
     """The columns that the query reads, and those that tell rows of one place apart."""
     read = [one.name for one in plan.attributes_read]
@@ -135,17 +119,6 @@ def _chosen(plan: RowPlan, rows: DataFrame, tiebreak: tuple[str, ...]) -> DataFr
     chosen = rows.select(*columns_of(plan, rows), *extra)
     further = [name for name in tiebreak if name not in read]
     return with_derived(plan, chosen, further)
-
-
-def _buckets(plan: RowPlan, rows: DataFrame, wanted: int | None, checkpoint: str | None) -> int:
-    """The number of buckets: that of the checkpoint if known, unless another one is asked for."""
-    check_buckets(wanted)
-    if not plan.partition_by:
-        return 1  # there is only one partition
-    if wanted is not None:
-        return wanted
-    recorded = None if checkpoint is None else recorded_buckets(rows.sparkSession, checkpoint)
-    return recorded or default_buckets(rows.sparkSession)
 
 
 def _check_header(program: RowProgram, options: StreamOptions, label: int, header: bytes) -> None:
