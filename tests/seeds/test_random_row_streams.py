@@ -174,8 +174,8 @@ def _shape(rng: random.Random, depth: int) -> str:
 class _Drawn:
     """A query over rows that make conditions true, and whether its rows come as soon as they can.
 
-    Where conditions read the path, or `$` stands behind one that reads the next row, rows that
-    could fulfil them are looked for in vain; what `$` ends can have the same variables as what ends
+    Where conditions read the path, where `$` stands behind one that reads the next row, or where
+    the condition of that row excludes it, rows that could fulfil them are looked for in vain; what `$` ends can have the same variables as what ends
     without it; and with SKIP TO, starts wait for those before them.
     """
 
@@ -215,8 +215,10 @@ class _Drawn:
                 ")",
             ]
         )
+        excludes = "NOT {n}" in drawn and any("NEXT" in one for one in drawn)
         self.is_exact = (
-            skip != "TO LAST B"
+            not excludes
+            and skip != "TO LAST B"
             and "$" not in shape
             and not any(one in _PATHS for one in drawn)
             and not (skip == "TO NEXT ROW" and numbered)
