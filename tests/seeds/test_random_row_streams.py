@@ -175,8 +175,9 @@ class _Drawn:
     """A query over rows that make conditions true, and whether its rows come as soon as they can.
 
     Where conditions read the path, where `$` stands behind one that reads the next row, or where
-    the condition of that row excludes it, rows that could fulfil them are looked for in vain; what `$` ends can have the same variables as what ends
-    without it; and with SKIP TO, starts wait for those before them.
+    the condition of that row excludes it, rows that could fulfil them are looked for in vain; what
+    `$` ends can have the same variables as what ends without it; and with SKIP TO, starts wait for
+    those before them.
     """
 
     def __init__(self, rng: random.Random) -> None:
