@@ -236,6 +236,26 @@ def open_stream(
     )
 
 
+def stream_of(
+    query: Query,
+    file: File,
+    events: Sequence[Mapping[str, Any]],
+    columns: tuple[str, ...],
+    *,
+    work_limit: int | None = None,
+    at_end: str = "open",
+) -> Stream:
+    """The stream of a query of the file that reads no queries, whose time is certain and whose
+    events do not last; the query is not checked."""
+    if columns:
+        events = sorted(
+            events, key=lambda event: tuple(_sort_key(event.get(name)) for name in columns)
+        )
+    schema = Schema(file, query.streams)
+    is_closed = at_end == "closed"
+    return Stream(query, schema, events, columns, None, work_limit, is_closed=is_closed)
+
+
 def _order_where_events_last(query: Query, file: File) -> tuple[str, ...]:
     """The order column that LASTING gives to a query, or to one that it reads."""
     reads = read_by(query, file)
@@ -512,23 +532,7 @@ class Stream:
         """The part's matches by end position, as if the whole stream began at index `origin`."""
         if self.times is not None:
             return self._possible(part, self.times)
-        first = part.position_from(origin)
-        instants = None
-        if self.instant_columns is not None:
-            instants = instants_of(part.rows, self.instant_columns)
-        axis = None
-        if self.lasting and self.order_by is not None:
-            axis = axis_of(part.rows, self.order_by)
-        evaluator = Evaluator(
-            part.rows,
-            self.schema.kinds,
-            first,
-            self.work_limit,
-            self.order_by,
-            instants,
-            window=self.query.window,
-            axis=axis,
-        )
+        evaluator = self._evaluator(part, part.position_from(origin))
         times = decided = self._decided(evaluator, part.rows)
         if self.query.selector not in ("ALL", "ANY"):
             chosen = select(self.query.selector, times)
@@ -577,6 +581,30 @@ class Stream:
         if self.query.collapsed:
             return {end: [_collapsed(matches)] for end, matches in by_end.items()}
         return by_end
+
+    def complex_events(self, part: Part) -> tuple[Evaluator, list[ComplexEvent]]:
+        """The decided matches of a part before anything chooses among them, and what found them."""
+        evaluator = self._evaluator(part, 0)
+        found = self._decided(evaluator, part.rows)
+        return evaluator, [match for match, times in found.items() if times]
+
+    def _evaluator(self, part: Part, first: int) -> Evaluator:
+        instants = None
+        if self.instant_columns is not None:
+            instants = instants_of(part.rows, self.instant_columns)
+        axis = None
+        if self.lasting and self.order_by is not None:
+            axis = axis_of(part.rows, self.order_by)
+        return Evaluator(
+            part.rows,
+            self.schema.kinds,
+            first,
+            self.work_limit,
+            self.order_by,
+            instants,
+            window=self.query.window,
+            axis=axis,
+        )
 
     def _chosen_by_start(
         self, times: dict[ComplexEvent, list[Any]]
@@ -649,7 +677,7 @@ class Stream:
         axis = evaluator.axis if self.lasting else None
         for one in self.ways:
             for match in evaluator.answer(one.formula):
-                window = self.query.window
+                window = self.query.bent_window or self.query.window
                 if window is not None and not evaluator.fits(window, match):
                     continue
                 times = found.setdefault(match, [])

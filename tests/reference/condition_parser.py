@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .decimals import DecimalKind, WrittenFraction, WrittenInteger, written
@@ -130,6 +131,11 @@ class ConditionParser:
         return self._comparison()
 
     def _comparison(self) -> Comparison:
+        begin = self.cursor.index
+        found = self._compared()
+        return replace(found, place=self.cursor.since(begin))
+
+    def _compared(self) -> Comparison:
         cursor = self.cursor
         left = self.expression()
         symbol = cursor.accept(*_COMPARISONS)

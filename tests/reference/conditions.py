@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from .bending import how_far
 from .nodes import (
     Aggregate,
     Attribute,
@@ -67,7 +68,7 @@ def conjunctive_normal_form(condition: Condition, negated: bool = False) -> tupl
     """
     if isinstance(condition, Comparison):
         turned = condition.negated != negated
-        return ((Comparison(condition.operator, condition.operands, turned),),)
+        return ((replace(condition, negated=turned),),)
     if isinstance(condition, Quantified):
         # One comparison of its clause. What stands in it is never brought into this form.
         return ((replace(condition, negated=condition.negated != negated),),)
@@ -119,6 +120,8 @@ class ConditionChecker:
     def __init__(self, rows: Sequence[Row], kinds: Mapping[str, Kind]) -> None:
         self.rows = rows
         self.kinds = kinds
+        self.amounts: set[float] = set()
+        """How far bent comparisons had to bend, for any choice."""
         self._known: dict[tuple[Clause, tuple[Positions, ...], tuple[Positions, ...]], bool] = {}
 
     def holds(self, clause: Clause, positions: Mapping[str, Positions]) -> bool:
@@ -199,7 +202,13 @@ class ConditionChecker:
     ) -> bool | None:
         """The comparison without its NOT; None is SQL's unknown."""
         value = partial(self.value, positions=positions, chosen=chosen)
-        return truth_of(comparison.operator, [value(operand) for operand in comparison.operands])
+        data = [value(operand) for operand in comparison.operands]
+        if comparison.bends:
+            far = how_far(comparison, data)
+            if far is not None:
+                self.amounts.add(far)
+            return far is not None and far <= comparison.limit
+        return truth_of(comparison.operator, data)
 
     def value(
         self,

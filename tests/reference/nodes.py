@@ -10,10 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from .values import Datum, Kind
 
 Labels = frozenset[str]
+Place = tuple[int, int]
+"""Where something stands in the text: from the first place to before the second."""
 
 
 # --- expressions and conditions -----------------------------------------------------------------
@@ -182,6 +185,18 @@ Expression = (
 )
 
 
+@dataclass(frozen=True)
+class Bend:
+    """How far a value of a comparison may move for a near miss: `side` is the operand of the
+    comparison (0 left, 1 right; of BETWEEN one for each side) that moves, by at most `room`, or
+    where that is None by `share` of its absolute value; a `whole` one moves by one."""
+
+    side: int
+    share: float
+    room: float | None = None
+    whole: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """One comparison, `negated` where a NOT has been pushed to it (or stands in it: NOT IN).
@@ -193,6 +208,9 @@ class Comparison:
     operator: str
     operands: tuple[Expression, ...]
     negated: bool = False
+    place: Place | None = None
+    bends: tuple[Bend | None, ...] = ()
+    limit: float = 1.0  # of what its bends allow
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,8 +422,12 @@ class Then(_Pair):
     """`φ ; φ`."""
 
 
+@dataclass(frozen=True, eq=False)
 class Next(_Pair):
-    """`φ : φ`."""
+    """`φ : φ`; `sign` is where the `:` stands. With `gap` one event may stand between."""
+
+    sign: Place | None = None
+    gap: bool = False
 
 
 class Or(_Pair):
@@ -434,6 +456,7 @@ class First(Formula):
     most: int | None = 1
     absent: Formula | None = None
     gap: Formula | None = None
+    place: Place | None = None  # of the gap
 
     @cached_property
     def labels(self) -> Labels:
@@ -458,6 +481,7 @@ class NotBetween(Formula):
     left: Formula
     absent: Formula
     right: Formula
+    place: Place | None = None
 
     @cached_property
     def labels(self) -> Labels:
@@ -476,6 +500,7 @@ class NotBefore(Formula):
     absent: Formula
     body: Formula
     window: Window
+    place: Place | None = None
 
     @cached_property
     def labels(self) -> Labels:
@@ -493,6 +518,7 @@ class NotAfter(Formula):
     body: Formula
     absent: Formula
     window: Window | None
+    place: Place | None = None
 
     @cached_property
     def labels(self) -> Labels:
@@ -509,6 +535,7 @@ class Unless(Formula):
 
     left: Formula
     right: Formula
+    place: Place | None = None
 
     @cached_property
     def labels(self) -> Labels:
@@ -540,11 +567,13 @@ class Filter(Formula):
 @dataclass(frozen=True)
 class Window:
     """The size of a window: `unit` is EVENTS, VALUE (a plain number) or TIME (`size` in
-    microseconds)."""
+    microseconds). It may be longer by `bent` of its size."""
 
     size: int | float
     unit: str
     attribute: str | None
+    place: Place | None = field(default=None, compare=False)
+    bent: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -583,6 +612,7 @@ class Repeat(_Scope):
     contiguous: bool
     least: int = 1
     most: int | None = None
+    place: Place | None = None  # of the braces
 
 
 @dataclass(frozen=True, eq=False)
@@ -705,7 +735,8 @@ class Query:
     that starts after the end of the one before. `collapsed`: one row for each end. `per`: TOTAL
     with one row for each END, each PARTITION or each span of so many microseconds; None: no
     TOTAL. `for_each`: the name of the parameter set. `rate`: how many rows a part has in a time.
-    `key_values`: what keys are that are no attributes.
+    `key_values`: what keys are that are no attributes. `bent_window`: that of a near miss, while
+    absences keep the window.
     """
 
     name: str | None
@@ -726,13 +757,14 @@ class Query:
     confidence: Confidence | None = None
     rate: Rate | None = None
     key_values: tuple[tuple[str, Expression], ...] = ()
+    bent_window: Window | None = None
 
 
 @dataclass(frozen=True)
 class File:
     """A `.cel` file: the event types of all its streams, its queries, its parameter sets with
-    their attributes, the streams whose time is uncertain, and those whose events last: stream →
-    the attributes of start and end."""
+    their attributes, the streams whose time is uncertain, those whose events last: stream → the
+    attributes of start and end, and what formulas that are sequences are made of."""
 
     streams: tuple[str, ...]
     types: tuple[EventType, ...]
@@ -740,3 +772,4 @@ class File:
     parameters: dict[str, dict[str, Kind]] = field(default_factory=dict)
     uncertain: dict[str, Uncertain] = field(default_factory=dict)
     lasting: dict[str, tuple[str, str]] = field(default_factory=dict)
+    sequences: dict[Formula, Any] = field(default_factory=dict)

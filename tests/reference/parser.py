@@ -5,9 +5,10 @@ It is lenient where leniency cannot change a meaning, and rejects what has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence as ListOf
+from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ from .nodes import (
     NotBetween,
     Or,
     OtherEvent,
+    Place,
     Project,
     Query,
     Rate,
@@ -74,17 +76,56 @@ _AFTER_AN_OPERAND = {
 """Words before which FIRST is a name."""
 
 
-class _Step(NamedTuple):
-    """An operand of a sequence, with the sign before it, and what must be absent before it."""
+class Step(NamedTuple):
+    """An operand of a sequence, with the sign before it, and what must be absent before it. Each
+    with where it stands; the operand with its FIRST."""
 
     joint: str
     absent: Formula | None
     operand: Formula
     optional: bool
-    first: _Chosen | None = None
+    first: Chosen | None = None
+    sign: Place | None = None
+    absent_place: Place | None = None
+    place: Place = (0, 0)
 
 
-class _Chosen(NamedTuple):
+class Absent(NamedTuple):
+    """What must be absent before or after a sequence; `place` is that of `!ψ FOR d`."""
+
+    formula: Formula
+    window: Window | None
+    place: Place
+
+
+class Sequence(NamedTuple):
+    """The operands of a sequence, and what must be absent before the first and after the last."""
+
+    steps: tuple[Step, ...]
+    before: Absent | None
+    after: Absent | None
+
+    def formula(self) -> Formula:
+        """`A ; B? ; C` is `(A ; B ; C) OR (A ; C)`: every way to leave operands out."""
+        whether = [(True, False) if step.optional else (True,) for step in self.steps]
+        ways = [
+            _chain([step for step, is_there in zip(self.steps, there, strict=True) if is_there])
+            for there in product(*whether)
+        ]
+        whole = ways[0]
+        for way in ways[1:]:
+            whole = Or(whole, way)
+        if self.before is not None:
+            assert self.before.window is not None
+            absent, window, place = self.before
+            whole = NotBefore(absent, whole, window, place)
+        if self.after is not None:
+            absent, length, place = self.after
+            whole = NotAfter(whole, absent, length, place)
+        return whole
+
+
+class Chosen(NamedTuple):
     """An operand `FIRST ψ`, or `(FIRST ψ){least,most}`, with what must be absent before a round."""
 
     least: int
@@ -92,28 +133,20 @@ class _Chosen(NamedTuple):
     absent: Formula | None
 
 
-def _chain(steps: Sequence[_Step]) -> Formula:
+def _chain(steps: ListOf[Step]) -> Formula:
     left = steps[0].operand
     if steps[0].first is not None:
         raise CelError("FIRST at the start of a sequence")
     for step in steps[1:]:
         if step.first is not None:
-            left = First(left, step.operand, *step.first, gap=step.absent)
+            left = First(left, step.operand, *step.first, gap=step.absent, place=step.absent_place)
         elif step.joint == ":":
-            left = Next(left, step.operand)
+            left = Next(left, step.operand, step.sign)
         elif step.absent is not None:
-            left = NotBetween(left, step.absent, step.operand)
+            left = NotBetween(left, step.absent, step.operand, step.absent_place)
         else:
             left = Then(left, step.operand)
     return left
-
-
-def _itself(formula: Formula) -> Formula:
-    return formula
-
-
-def _not_after(absent: Formula, window: Window | None, formula: Formula) -> Formula:
-    return NotAfter(formula, absent, window)
 
 
 class _FormulaParser:
@@ -122,12 +155,15 @@ class _FormulaParser:
     def __init__(self, text: str) -> None:
         self.cursor = Cursor(text)
         self.conditions = ConditionParser(self.cursor)
+        self.sequences: dict[Formula, Sequence] = {}
 
     def formula(self) -> Formula:
         """A whole formula, with the UNLESS or FILTER that may end it."""
         left = self._or()
+        begin = self.cursor.index
         if self.cursor.accept_word("UNLESS"):
-            return Unless(left, self._postfix())
+            absent = self._postfix()
+            return Unless(left, absent, self.cursor.since(begin))
         if self.cursor.accept_word("FILTER"):
             condition = self.conditions.condition()
             return Filter(left, condition, conjunctive_normal_form(condition))
@@ -148,42 +184,57 @@ class _FormulaParser:
 
     def _sequence(self) -> Formula:
         """`!A FOR d ; B ; C ; !D FOR d`: nothing before and after the rest of the sequence."""
-        if not self.cursor.accept("!"):
-            steps, after = self._steps()
-            return after(self._ways(steps))
-        absent = self._postfix()
-        self.cursor.expect_word("FOR")
-        window = self._window()
-        self.cursor.expect(";")
+        cursor = self.cursor
+        before = None
+        begin = cursor.index
+        if cursor.accept("!"):
+            absent = self._postfix()
+            cursor.expect_word("FOR")
+            before = Absent(absent, self._window(), cursor.since(begin))
+            cursor.expect(";")
         steps, after = self._steps()
-        return after(NotBefore(absent, self._ways(steps), window))
+        self._check_optional(steps)
+        sequence = Sequence(tuple(steps), before, after)
+        formula = sequence.formula()
+        if len(steps) > 1:
+            self.sequences[formula] = sequence
+        return formula
 
-    def _steps(self) -> tuple[list[_Step], Callable[[Formula], Formula]]:
-        """The operands of a sequence, and the function that puts what is absent after it."""
+    def _steps(self) -> tuple[list[Step], Absent | None]:
+        """The operands of a sequence, and what is absent after it."""
+        cursor = self.cursor
         steps = [self._step("", None)]
-        while symbol := self.cursor.accept(";", ":"):
-            absent: Formula | None = None
-            if symbol == ";" and self.cursor.accept("!"):
+        while symbol := cursor.accept(";", ":"):
+            sign = cursor.since(cursor.index - 1)
+            absent, place = None, None
+            begin = cursor.index
+            if symbol == ";" and cursor.accept("!"):
                 absent = self._postfix()
-                window = self._window() if self.cursor.accept_word("FOR") else None
-                if window is not None or not self.cursor.accept(";"):
-                    return steps, partial(_not_after, absent, window)
-            steps.append(self._step(symbol, absent))
-        return steps, _itself
+                window = self._window() if cursor.accept_word("FOR") else None
+                place = cursor.since(begin)
+                if window is not None or not cursor.accept(";"):
+                    return steps, Absent(absent, window, place)
+            steps.append(self._step(symbol, absent)._replace(sign=sign, absent_place=place))
+        return steps, None
 
-    def _step(self, joint: str, absent: Formula | None) -> _Step:
+    def _step(self, joint: str, absent: Formula | None) -> Step:
+        begin = self.cursor.index
+        step = self._operand(joint, absent)
+        return step._replace(place=self.cursor.since(begin))
+
+    def _operand(self, joint: str, absent: Formula | None) -> Step:
         cursor = self.cursor
         if self._at_first():
             cursor.take()
-            return _Step(joint, absent, self._postfix(), False, _Chosen(1, 1, None))
+            return Step(joint, absent, self._postfix(), False, Chosen(1, 1, None))
         found = self._rounds_of_first()
         if found is None:
             operand = self._postfix()
-            return _Step(joint, absent, operand, cursor.accept("?") is not None)
+            return Step(joint, absent, operand, cursor.accept("?") is not None)
         operand, chosen = found
         if joint == ":":
             raise cursor.error("; before FIRST")
-        return _Step(joint, absent, operand, cursor.accept("?") is not None, chosen)
+        return Step(joint, absent, operand, cursor.accept("?") is not None, chosen)
 
     def _at_first(self) -> bool:
         """Whether FIRST stands here as the prefix, with an operand behind it."""
@@ -197,7 +248,7 @@ class _FormulaParser:
         is_name = after.kind == "word" and after.keyword not in _AFTER_AN_OPERAND
         return is_operand or is_name or cursor.at("(", ahead=1)
 
-    def _rounds_of_first(self) -> tuple[Formula, _Chosen] | None:
+    def _rounds_of_first(self) -> tuple[Formula, Chosen] | None:
         """`(FIRST ψ)` or `(!χ ; FIRST ψ)`, with how often it stands there, in any parentheses."""
         cursor = self.cursor
         begin = cursor.index
@@ -212,7 +263,7 @@ class _FormulaParser:
                 return None
         if self._at_first():
             cursor.take()
-            inner = self._postfix(), _Chosen(1, 1, absent)
+            inner = self._postfix(), Chosen(1, 1, absent)
         elif absent is None:
             inner = self._rounds_of_first()
         if inner is None or not cursor.accept(")"):
@@ -226,25 +277,12 @@ class _FormulaParser:
             if not cursor.accept("+"):
                 cursor.take()
                 rounds = self._rounds(body, contiguous=False)
-            return body, _Chosen(rounds.least, rounds.most, chosen.absent)
+            return body, Chosen(rounds.least, rounds.most, chosen.absent)
         if cursor.at(":+", ":{", "[") or cursor.at_word("AS", "IN"):
             raise cursor.error("nothing but + and {} after (FIRST …)")
         return body, chosen
 
-    def _ways(self, steps: list[_Step]) -> Formula:
-        """`A ; B? ; C` is `(A ; B ; C) OR (A ; C)`: every way to leave operands out."""
-        self._check_optional(steps)
-        whether = [(True, False) if step.optional else (True,) for step in steps]
-        ways = [
-            _chain([step for step, is_there in zip(steps, there, strict=True) if is_there])
-            for there in product(*whether)
-        ]
-        whole = ways[0]
-        for way in ways[1:]:
-            whole = Or(whole, way)
-        return whole
-
-    def _check_optional(self, steps: list[_Step]) -> None:
+    def _check_optional(self, steps: list[Step]) -> None:
         if all(step.optional for step in steps):
             raise self.cursor.error("an operand without ?")
         for k, step in enumerate(steps):
@@ -261,7 +299,9 @@ class _FormulaParser:
             if symbol := cursor.accept("+", ":+"):
                 formula = Repeat(formula, contiguous=symbol == ":+")
             elif symbol := cursor.accept("{", ":{"):
-                formula = self._rounds(formula, contiguous=symbol == ":{")
+                begin = cursor.index - 1
+                rounds = self._rounds(formula, contiguous=symbol == ":{")
+                formula = replace(rounds, place=cursor.since(begin))
             elif cursor.accept_word("AS", "IN"):
                 place = cursor.peek().place
                 formula = As(formula, cursor.name(), place)
@@ -300,10 +340,12 @@ class _FormulaParser:
                 kept.append(self._placed_name())
             cursor.expect("]")
             return Project(self._parenthesized(), tuple(kept))
+        begin = cursor.index
         if cursor.accept_word("WITHIN"):
             cursor.expect("[")
             window = self._window()
             cursor.expect("]")
+            window = replace(window, place=cursor.since(begin))
             return Within(self._parenthesized(), window)
         if cursor.peek().keyword in _SELECTORS and cursor.at("(", ahead=1):
             kind = _SELECTORS[cursor.take().keyword]
@@ -412,7 +454,15 @@ class _FileParser(_FormulaParser):
             raise cursor.error("the end of the file")
         if len(queries) > 1 and None in [query.name for query in queries]:
             raise CelError("a file with several queries names each of them")
-        return File(tuple(streams), tuple(types), tuple(queries), parameters, uncertain, lasting)
+        return File(
+            tuple(streams),
+            tuple(types),
+            tuple(queries),
+            parameters,
+            uncertain,
+            lasting,
+            self.sequences,
+        )
 
     def _times(self) -> tuple[str, str, Window, str | None]:
         """`[low, high] BY step WEIGHTED w`, after UNCERTAIN."""
@@ -573,7 +623,9 @@ class _FileParser(_FormulaParser):
             partition_by = (self._key(made),)
             while cursor.accept(","):
                 partition_by += (self._key(made),)
-        window = self._window() if cursor.accept_word("WITHIN") else None
+        window, begin = None, cursor.index
+        if cursor.accept_word("WITHIN"):
+            window = replace(self._window(), place=cursor.since(begin))
         confidence = self._confidence()
         consume_by = "NONE"
         if cursor.accept_word("CONSUME"):

@@ -319,9 +319,15 @@ class Evaluator:
             yield i, j, mu | {(formula.label, position) for position in support(mu)}
 
     def _pairs(
-        self, left: n.Formula, right: n.Formula, nu: Environment, contiguous: bool
+        self,
+        left: n.Formula,
+        right: n.Formula,
+        nu: Environment,
+        contiguous: bool,
+        gap: bool = False,
     ) -> Iterable[tuple[ComplexEvent, ComplexEvent]]:
-        """The pairs of matches, (i, k, μ1) and (l, j, μ2), with k < l, or l = k + 1."""
+        """The pairs of matches, (i, k, μ1) and (l, j, μ2), with k < l, or l = k + 1; with `gap` one
+        position may be between."""
         found: dict[tuple[object, ...], dict[int, list[ComplexEvent]]] = {}
         seen = n.seen_to_the_left(right.outside)
         for first in self.matches(left, nu):
@@ -334,7 +340,8 @@ class Evaluator:
                     by_start[match[0]].append(match)
                 found[key] = by_start
             for start, group in found[key].items():
-                if start == k + 1 or (start > k and (self.lasting or not contiguous)):
+                is_next = start == k + 1 or (gap and start == k + 2)
+                if is_next or (start > k and (self.lasting or not contiguous)):
                     self._spend(1 + len(group))
                     for second in group:
                         if not (self.lasting and contiguous) or self._is_next(k, second[1]):
@@ -347,7 +354,9 @@ class Evaluator:
 
     def _then(self, formula: n.Then | n.Next, nu: Environment) -> Iterable[ComplexEvent]:
         contiguous = isinstance(formula, n.Next)
-        for (i, _, mu1), (_, j, mu2) in self._pairs(formula.left, formula.right, nu, contiguous):
+        sides = formula.left, formula.right
+        gap = isinstance(formula, n.Next) and formula.gap
+        for (i, _, mu1), (_, j, mu2) in self._pairs(*sides, nu, contiguous, gap):
             yield i, j, mu1 | mu2
 
     def _first(self, formula: n.First, nu: Environment) -> Iterable[ComplexEvent]:

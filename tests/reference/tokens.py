@@ -41,11 +41,13 @@ UNITS = {name + ending: size for name, size in _MICROSECONDS.items() for ending 
 
 
 class Token(NamedTuple):
-    """A token: `kind` is number, string, quoted, word, symbol or end; `text` without quotes."""
+    """A token: `kind` is number, string, quoted, word, symbol or end; `text` without quotes. It
+    stands from `place` to before `end`."""
 
     kind: str
     text: str
     place: int
+    end: int
 
     @property
     def keyword(self) -> str:
@@ -67,9 +69,9 @@ def tokenize(text: str) -> list[Token]:
         elif kind == "quoted":
             found = found[1:-1]
         if kind != "space":
-            tokens.append(Token(kind, found, place))
+            tokens.append(Token(kind, found, place, match.end()))
         place = match.end()
-    tokens.append(Token("end", "", len(text)))
+    tokens.append(Token("end", "", len(text), len(text)))
     return tokens
 
 
@@ -95,6 +97,10 @@ class Cursor:
         token = self.peek()
         self.index += 1
         return token
+
+    def since(self, index: int) -> tuple[int, int]:
+        """Where the text stands that was taken since the cursor was at `index`."""
+        return self.tokens[index].place, self.tokens[self.index - 1].end
 
     def error(self, wanted: str) -> CelError:
         """An error that says what was wanted here and what stands here instead."""

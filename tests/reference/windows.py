@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,10 +25,18 @@ def measured_on(window: Window, order_by: str | None) -> str | None:
 
 def fits(window: Window, order_by: str | None, rows: Sequence[Row], start: int, end: int) -> bool:
     """Whether a match from `start` to `end` is inside the window."""
+    return bool(over(window, order_by, rows, start, end) <= window.bent)
+
+
+def over(window: Window, order_by: str | None, rows: Sequence[Row], start: int, end: int) -> float:
+    """How much longer than a window something takes, over the window; 0 where it is inside."""
     attribute = measured_on(window, order_by)
-    if attribute is None:
-        return end - start <= window.size
-    return bool(_measure(rows[end], attribute) - _measure(rows[start], attribute) <= window.size)
+    took = end - start
+    if attribute is not None:
+        took = _measure(rows[end], attribute) - _measure(rows[start], attribute)
+    if took <= window.size:
+        return 0.0
+    return float(took - window.size) / float(window.size) if window.size else math.inf
 
 
 def check_order(rows: Sequence[Row], attribute: str) -> None:

@@ -114,7 +114,7 @@ def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
     names: set[str] = set()
     for stem in stems:
         for line in (folder / f"{stem}.jsonl").read_text(encoding="utf-8").splitlines():
-            case = Case(**_with_times(json.loads(line)))
+            case = Case(**with_times(json.loads(line)))
             if case.name in names:
                 raise ValueError(f"two cases are called {case.name}")
             names.add(case.name)
@@ -122,7 +122,7 @@ def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
     return cases
 
 
-def _with_times(written: dict[str, Any]) -> dict[str, Any]:
+def with_times(written: dict[str, Any]) -> dict[str, Any]:
     """The case with times, days and DECIMALs of events in place of their texts. `decided_time` is
     of the type of ts, where time is uncertain of low, and where events last of end; so is
     `end_time`."""
