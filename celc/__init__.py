@@ -245,7 +245,14 @@ def _matcher(
         for one in file.warnings:
             warn(one.render(file.source), CelWarning)
     again = partial(_matcher_again, sources, language, options, call)
-    return Matcher(module, compilation.warnings, again)
+    return Matcher(module, compilation.warnings, again, partial(_near, sources, options, schema))
+
+
+def _near(*asked: Any) -> Any:
+    """The bent forms of a query; see `celc.driver.near.told_near_query`."""
+    from celc.driver.near import told_near_query
+
+    return told_near_query(*asked)
 
 
 def _matcher_again(

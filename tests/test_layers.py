@@ -26,7 +26,7 @@ LAYERS = {
         ("editor",),
         ("statements",),
         ("driver", "row_pattern"),
-        ("verify", "codegen", "options"),
+        ("near", "verify", "codegen", "options"),
         ("plan", "relational"),
         ("automata",),
         ("normal",),

@@ -10,8 +10,10 @@ from typing import ClassVar
 
 from celc_runtime.plan.errors import OptionClash
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.near.queries import NearPlan
 
 from celc.codegen.query import Lowered, ModuleOptions, lower
+from celc.codegen.text.emit import emit
 from celc.codegen.text.escape import comment_text, literal_lines, string_literal
 from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import TemplateView
@@ -74,6 +76,24 @@ def lowered(programs: Sequence[tuple[Source, Program]], options: ModuleOptions) 
         )
     imports.use("module_names")
     return Module(tuple(queries), options, imports)
+
+
+@frozen
+class NearEnd(TemplateView):
+    """The end of a module with bent queries: `plan` says what they are for."""
+
+    template: ClassVar[str] = "near_end"
+
+    imports: tuple[str, ...]
+    plan: str
+
+
+def near_part(plan: NearPlan) -> str:
+    """The part of a module of near misses that follows its queries."""
+    imports = Imports()
+    imports.use("NearQuery")
+    text = emit(plan, imports)
+    return NearEnd(imports.lines(), text).text()
 
 
 def module_parts(module: Module, command: str) -> tuple[str, ...]:

@@ -12,7 +12,9 @@ from celc_runtime.arrow.events.sorting import is_sorted_stream, sort_columns
 from celc_runtime.chain.columns import source_of
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.jit.shipping import TOLD, module_of, text_of
+from celc_runtime.many.near.query import NearQuery
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.near.queries import SHARE
 from celc_runtime.plan.plan import Plan
 from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.inner import over_events
@@ -26,7 +28,8 @@ class Matcher:
     It loads the module's text, or the parts of one. `source` is the text as `celc compile` writes
     it. It is formatted only when it is asked for, because black takes most of the time of a
     compilation. `warnings` are those of the compiler, `queries` the compiled queries by name.
-    `again` compiles the file with another value of `ties` and other order columns.
+    `again` compiles the file with another value of `ties` and other order columns, and `near` the
+    bent forms of a query.
     """
 
     def __init__(
@@ -34,10 +37,13 @@ class Matcher:
         source: str | tuple[str, ...],
         warnings: tuple[Diagnostic, ...] = (),
         again: Callable[..., Matcher] | None = None,
+        near: Callable[..., NearQuery] | None = None,
     ) -> None:
         self._text = source
         self.warnings = warnings
         self._again = again
+        self._near = near
+        self._near_queries: dict[str, NearQuery] = {}
         self._module = module_of("".join(source))
         self._module.__dict__[TOLD] = True  # by the warnings of the compiler
 
@@ -81,6 +87,44 @@ class Matcher:
         changed: CompiledQuery = made.with_options(**options)
         return changed
 
+    def near_misses(
+        self,
+        events: Any,
+        *,
+        near: float | Mapping[str, float] = SHARE,
+        parts: str | None = None,
+        query: str | None = None,
+        **parameters: Any,
+    ) -> pa.Table:
+        """What is almost a match: matches of a query with one part bent that share no event with a
+        match of the query, of each start the nearest, on this machine.
+
+        events: as for `match_table`. near: how far the value of a comparison may move, over its
+        absolute value; or an amount for each attribute. parts: "all": comparisons that cannot bend
+        are taken away, one at a time. query: its name, where the file has several. parameters: of a
+        query FOR EACH its table.
+
+        The columns are those of `match_table`, then `part` (the text of what was bent), `line` and
+        `column` (its place, from 1), `asked`, `found` (texts), and `amount` (from 0 to 1: how far
+        it was bent over how far it may). Warns of clauses that are left out. Raises CelError where
+        a query has no near misses by its meaning, ValueError for wrong options and names, and what
+        `match_table` raises.
+        """
+        if parts not in (None, "all"):
+            raise ValueError(f"parts must be 'all' or None, not {parts!r}")
+        if self._near is None or not isinstance(next(iter(self.queries.values())), CompiledQuery):
+            raise ValueError("near misses are of queries in CEL that celc has compiled from a text")
+        if query is not None and query not in self.queries:
+            names = ", ".join(map(repr, self.queries))
+            raise ValueError(f"there is no query {query!r}; there are {names}")
+        if query is None and len(self.queries) > 1:
+            names = ", ".join(map(repr, self.queries))
+            raise ValueError(f"say of which query: query=… is one of {names}")
+        wanted = repr((query, near, parts))
+        if wanted not in self._near_queries:
+            self._near_queries[wanted] = self._near(query, near, parts == "all")
+        return self._near_queries[wanted].near_misses(events, **parameters)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -102,7 +146,7 @@ class Matcher:
         return queries_html([query.plan for query in queries], self._module.QUERY)
 
     def __reduce__(self) -> tuple[type[Matcher], tuple[Any, ...]]:
-        return Matcher, (self.source, self.warnings, self._again)
+        return Matcher, (self.source, self.warnings, self._again, self._near)
 
 
 def loaded_text(matcher: Matcher) -> str:

@@ -49,6 +49,8 @@ def parser() -> argparse.ArgumentParser:
         help="answers whose rows are matches have a first column match_id",
     )
 
+    _add_near(compile_, "a module whose near_misses finds what would match if one part were bent")
+
     check = _command(commands, "check", "show all errors and warnings of queries", several=True)
     check.add_argument("--format", choices=["text", "json", "sarif"], default="text")
     check.add_argument(
@@ -101,6 +103,22 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_near(command: argparse.ArgumentParser, help: str) -> None:
+    command.add_argument("--near", action="store_true", help=help)
+    command.add_argument(
+        "--near-by",
+        action="append",
+        default=[],
+        metavar="SHARE|ATTRIBUTE=AMOUNT",
+        help="with --near: how far values move, 0.1 of each by default, or an amount (repeatable)",
+    )
+    command.add_argument(
+        "--near-parts",
+        choices=["all"],
+        help="with --near: comparisons that cannot bend are taken away, one at a time",
+    )
+
+
 def _add_init(commands: Any) -> None:
     help = "write the declaration of events in files, and a first query"
     init = commands.add_parser("init", help=help, description=help)
@@ -123,8 +141,10 @@ def _add_init(commands: Any) -> None:
     _add_forms(init)
 
 
+# Long: one option after another.
 def _add_run(commands: Any) -> None:
     run = _command(commands, "run", "find the matches in files of events")
+    _add_near(run, "near misses in place of matches: what would match if one part were bent")
     run.add_argument(
         "events",
         nargs="*",

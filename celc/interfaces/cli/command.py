@@ -110,6 +110,8 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
+    from celc.interfaces.cli.near.misses import check_near, near_text
+
     paths, wrong = query_files(arguments.source)
     if wrong:
         raise CommandProblem("; ".join(wrong))
@@ -117,6 +119,8 @@ def _compile(arguments: argparse.Namespace) -> int:
         of_rows = language_of(*paths) is ROW_PATTERNS
     except ValueError as problem:
         raise CommandProblem(str(problem)) from None
+    of_matches = {"--match-id": arguments.match_id, "--to": arguments.to != "module"}
+    check_near(arguments, {**of_matches, "MATCH_RECOGNIZE": of_rows})
     if arguments.to != "module":
         if of_rows:
             raise CommandProblem(f"{paths[0].name} is SQL already: leave out --to")
@@ -137,6 +141,8 @@ def _compile(arguments: argparse.Namespace) -> int:
     command = shown_command(arguments, paths, output)
     if of_rows:
         text = row_patterns.compiled(arguments, paths[0]).module_text(command)
+    elif arguments.near:
+        text = near_text(arguments, compiled(arguments, paths), command)
     else:
         text = compiled(arguments, paths).module_text(command)
     if arguments.standalone:

@@ -19,8 +19,10 @@ from celc_runtime.query import CompiledQuery
 
 from celc.diagnostics.files import SUFFIX, SUFFIXES, query_files
 from celc.driver.matcher import Matcher, matches_of, matches_together, sharing
+from celc.driver.pipeline import Compilation
 from celc.interfaces.cli import match_formats
 from celc.interfaces.cli.declaring.schemas import SchemaOfFiles, told_of_sample
+from celc.interfaces.cli.near.misses import check_near_of_run, near_of, rows_of, write_near_misses
 from celc.interfaces.cli.output import (
     check_name,
     check_output,
@@ -54,11 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _run(arguments, opened)
 
 
+# Long: the steps of the command, each of one or two lines.
 def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
     warnings.simplefilter("always", EventWarning)
     check_name(arguments.output)
     format = match_formats.format_of(arguments.output, arguments.format)
     match_formats.check_csv_safe(format, safe=arguments.csv_safe)
+    check_near_of_run(arguments, format)
     form = form_of(arguments)
     paths, events_of = _queries_and_events(arguments)
     # The columns of the events are looked up only for a query that declares none.
@@ -94,12 +98,14 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
         wanted = {one.name: Wanted.of(one, queries[one.name], of_file) for one in asked}
         # Rows are left out by the columns that are read, so each query leaves out its own.
         alone = format == "html" or arguments.max_matches is not None or damage.skips_bad_rows
-        for names in _readings(queries, alone=alone or len({*outputs}) == 1):
+        for names in _readings(queries, alone=alone or arguments.near or len({*outputs}) == 1):
             query, *others = (queries[name] for name in names)
             columns = wanted[query.name].with_others(wanted[one.name] for one in others)
             events = EventStream(origins, columns, form, damage)
             tables = tables_of(query, files, form)
-            if others:
+            if arguments.near:
+                _near_misses(arguments, compilation, query.name, events, outs, tables)
+            elif others:
                 _match_together([query, *others], events, outs)
             elif format == "html":
                 _report(query, events, first, outs.of(query.name), tables)
@@ -220,7 +226,7 @@ class _Outputs:
             self._opened[path] = self._closing.enter_context(output_of(path, self._format))
         return self._opened[path]
 
-    def live(self, query: CompiledQuery) -> Callable[[Any], None]:
+    def live(self, query: match_formats.AnyRows) -> Callable[[Any], None]:
         """A writer whose matches a waiting program can read at once."""
         out, path = self.of(query.name), self._paths[query.name]
         write = writer_of(self._format, query, out, self._arguments)
@@ -272,6 +278,22 @@ def _match(
                     bar.found(len(batch))
                 write(batch)
         write(None)
+    except EventError as problem:
+        raise placed(events, problem) from None
+
+
+def _near_misses(
+    arguments: argparse.Namespace,
+    compilation: Compilation,
+    name: str,
+    events: EventStream,
+    outs: _Outputs,
+    tables: Mapping[str, Any],
+) -> None:
+    """The near misses of one query."""
+    near = near_of(arguments, compilation, name)
+    try:
+        write_near_misses(near, events, outs.live(rows_of(near)), tables)
     except EventError as problem:
         raise placed(events, problem) from None
 

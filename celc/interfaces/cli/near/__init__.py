@@ -1,0 +1,1 @@
+"""`celc run --near`."""

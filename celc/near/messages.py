@@ -1,0 +1,72 @@
+"""What near misses refuse."""
+
+from celc.diagnostics.errors import Diagnostic, error, warning
+from celc.diagnostics.source import Span
+
+
+def refused(what: str, span: Span, instead: str) -> Diagnostic:
+    """A query that has no near misses."""
+    return error("no-near-misses", span, f"{what} has no near misses", instead)
+
+
+def repeated_comparison(span: Span) -> Diagnostic:
+    """A comparison of several positions in a part that is repeated."""
+    return error(
+        "no-near-misses",
+        span,
+        "how far this comparison was bent cannot be told: it compares positions in a part that can "
+        "stand several times in a match",
+        "compare them in a FILTER around the whole formula",
+    )
+
+
+def repeated_window(span: Span) -> Diagnostic:
+    """A window in a part that is repeated."""
+    return error(
+        "no-near-misses",
+        span,
+        "how far this window was bent cannot be told: it is in a part that can stand several times "
+        "in a match",
+        "leave it to the WITHIN of the query",
+    )
+
+
+def other_positions(label: str, span: Span) -> Diagnostic:
+    """A comparison about some positions of a label."""
+    return error(
+        "no-near-misses",
+        span,
+        f"how far this comparison was bent cannot be told: {label} has other positions in a match "
+        "than those that it compares",
+        f"give the label that is compared here another name than {label}",
+    )
+
+
+def unknown_attribute(name: str, available: str, span: Span) -> Diagnostic:
+    """An amount for an attribute that no event has."""
+    return error(
+        "no-near-misses",
+        span,
+        f"near names {name!r}, which is no attribute of the events",
+        f"available are {available}",
+    )
+
+
+def undeclared(span: Span) -> Diagnostic:
+    """A query over a table that the text does not declare."""
+    return error(
+        "no-near-misses",
+        span,
+        "a query over a table that the text does not declare has no near misses",
+        "declare the table with CREATE STREAM; `celc init` and celc.declare write the declaration",
+    )
+
+
+def left_out(clause: str, span: Span) -> Diagnostic:
+    """A clause that near misses do not look at."""
+    return warning(
+        "left-out-of-near-misses",
+        span,
+        f"near misses leave out {clause}: of the query and of its bent forms all matches count",
+        "a near miss shares no event with any match that the query has without it",
+    )

@@ -1,0 +1,1 @@
+"""Near misses as data."""
