@@ -30,7 +30,8 @@ _RULES = pa.table({"v": [3.1, 3.0, 3.1]})
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT * FROM S WHERE (A AS a ; !C ; B AS b) FILTER b.v > 2.5 PARTITION BY id WITHIN 5 [ts]",
+        "SELECT * FROM S WHERE (A AS a ; !C ; B AS b) FILTER b.v > 2.5 "
+        "PARTITION BY id WITHIN 5 [ts]",
         "SELECT a, b.v AS v, c FROM S WHERE A AS a ; B AS b ; (C AS c FILTER c.v > 9)",
         "SELECT * FROM S FOR EACH rule WHERE (A AS a ; B AS b) FILTER b.v > rule.v PARTITION BY id",
     ],
