@@ -169,6 +169,7 @@ _OVER_CONNECT = (
     "test_many_on_spark",
     "test_spark_progress",
     "test_statements_on_spark",
+    "test_functions_of_statements_on_spark",
 )
 """The files of on_spark that the suite runs over Connect as well: each way to run a query. Whatever
 has an API of its own there is among them; the others send plans of the same kind, and are left to

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from celc_runtime.plan.frozen import frozen
@@ -46,7 +47,7 @@ class RowCompilation:
 
     def module_parts(self, command: str) -> tuple[str, ...]:
         """The same in parts, as a `Matcher` loads it."""
-        return module_parts(self.program, self.source.text, command, self.max_work)
+        return module_parts([self.program], self.source.text, command, self.max_work)
 
 
 def compile_rows(
@@ -66,3 +67,10 @@ def compile_rows(
     made = program(query, found)
     found.raise_errors()
     return RowCompilation(source, query, made, found.in_order(), max_work)
+
+
+def module_of_several(
+    compiled: Sequence[RowCompilation], text: str, command: str, max_work: int
+) -> tuple[str, ...]:
+    """The module of queries that are parts of one text, in parts; the header names `command`."""
+    return module_parts([one.program for one in compiled], text, command, max_work)

@@ -1,9 +1,9 @@
-"""A program → the text of a Python module.
+"""Programs → the text of a Python module.
 
 Long: what a module holds, in the order in which it stands there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -59,7 +59,7 @@ class Function:
 
 @frozen
 class RowPatternPart(TemplateView):
-    """All of a module but its beginning."""
+    """A query of a module: its functions, and its plan."""
 
     template: ClassVar[str] = "row_pattern"
 
@@ -68,17 +68,36 @@ class RowPatternPart(TemplateView):
     plan: str
     functions_used: tuple[str, ...]
     reads_ahead: bool
-    query_name: str
+    number: int
 
 
-def module_parts(made: Program, text: str, command: str, max_work: int) -> tuple[str, ...]:
-    """The generated module of a query, in parts; the header names `command`."""
+@frozen
+class RowPatternEnd(TemplateView):
+    """The end of a module: its queries by name."""
+
+    template: ClassVar[str] = "row_pattern_end"
+
+    queries: tuple[str, ...]
+
+
+def module_parts(
+    programs: Sequence[Program], text: str, command: str, max_work: int
+) -> tuple[str, ...]:
+    """The generated module of queries, in parts; the header names `command`."""
     imports = Imports()
     imports.use("RowPatternQuery", "RowProgram", "row_pattern_names")
-    writer = _Writer(made, imports, max_work)
-    part = writer.part()
-    if part.functions:
+    parts = [
+        _Writer(made, imports, max_work, number).part()
+        for number, made in enumerate(programs, start=1)
+    ]
+    if any(part.functions for part in parts):
         imports.use("njit")
+    end = RowPatternEnd(
+        tuple(
+            f"{string_literal(made.query.name)}: query_{number}"
+            for number, made in enumerate(programs, start=1)
+        )
+    )
     start = ModuleStart(
         string_literal(VERSION),
         comment_text(VERSION),
@@ -87,7 +106,7 @@ def module_parts(made: Program, text: str, command: str, max_work: int) -> tuple
         imports.lines(),
         "MATCH_RECOGNIZE",
     )
-    return start.text(), part.text()
+    return (start.text(), *(f"{part.text()}\n" for part in parts), end.text())
 
 
 _MOST_MOVES = 200  # moves written as calls, which a reader can follow
@@ -100,8 +119,9 @@ by text, and the variables' names as texts."""
 
 
 class _Writer:
-    def __init__(self, made: Program, imports: Imports, max_work: int) -> None:
+    def __init__(self, made: Program, imports: Imports, max_work: int, number: int) -> None:
         self._made = made
+        self._number = number
         self._max_work = max_work
         self._query = made.query
         self._imports = imports
@@ -113,14 +133,14 @@ class _Writer:
     def part(self) -> RowPatternPart:
         """The functions and the plan."""
         functions: dict[str, Function | None] = {
-            "conditions_1": self._conditions(),
-            "advance_1": None,
-            "holds_1": None,
+            self._called("conditions"): self._conditions(),
+            self._called("advance"): None,
+            self._called("holds"): None,
         }
         ahead = self._possible()
         if any(condition.path is not None for condition in self._made.conditions):
-            functions["advance_1"] = self._advance()
-            functions["holds_1"] = self._holds()
+            functions[self._called("advance")] = self._advance()
+            functions[self._called("holds")] = self._holds()
         measures = tuple(self._measure(measure) for measure in self._query.measures)
         aggregates = self._aggregate_list()
         written = tuple(one for one in (*functions.values(), ahead) if one is not None)
@@ -134,8 +154,12 @@ class _Writer:
             text,
             tuple(name if one is not None else "None" for name, one in functions.items()),
             ahead is not None,
-            string_literal(self._query.name),
+            self._number,
         )
+
+    def _called(self, function: str) -> str:
+        """The name of a function of the module, which is of this query alone."""
+        return f"{function}_{self._number}"
 
     def _legend(self) -> Iterable[str]:
         yield "# Variables, by their numbers in the moves:"
@@ -152,7 +176,8 @@ class _Writer:
 
     def _legend_of_conditions(self) -> Iterable[str]:
         if self._made.conditions:
-            yield "# Conditions of moves: what conditions_1 finds for all rows; what holds_1 asks."
+            all_rows, one_row = self._called("conditions"), self._called("holds")
+            yield f"# Conditions of moves: what {all_rows} finds for all rows; what {one_row} asks."
         for number, condition in enumerate(self._made.conditions):
             asked = [one for one in (condition.local, condition.path) if one is not None]
             yield f"#   {number}  {comment_text('; '.join(map(self._show.truth, asked)))}"
@@ -198,7 +223,7 @@ class _Writer:
             bits.append(f"(bit_{number} << {number})" if number else "bit_0")
         lines.write(f"found[row] = {' | '.join(bits)}")
         return self._function(
-            "conditions_1",
+            self._called("conditions"),
             ("offsets", "found"),
             "Find the conditions that hold for each row, as bits; `offsets` divide the partitions.",
             lines,
@@ -226,7 +251,7 @@ class _Writer:
                 bits.append(f"(bit_{number} << {number})")
         lines.write(f"found[row] = {' | '.join(bits)}")
         return self._function(
-            "possible_1",
+            self._called("possible"),
             ("offsets", "found"),
             "Find which conditions that read later rows these can still make true, as bits, for "
             "the last rows.",
@@ -241,7 +266,7 @@ class _Writer:
         for memory in self._made.memories:
             self._remember(memory, own)
         return self._function(
-            "advance_1",
+            self._called("advance"),
             ("label", "row", "before", "after", "reals_before", "reals_after"),
             "Write the memory of a path after a row that is mapped to variable `label`.",
             own,
@@ -329,7 +354,7 @@ class _Writer:
         body = Lines(self._shared, _here, _no_leaf, 1)
         body.lines, body.columns = parts, columns
         return self._function(
-            "holds_1",
+            self._called("holds"),
             (
                 *("condition", "row", "start", "begin", "end", "number", "labels"),
                 *("memory", "reals"),

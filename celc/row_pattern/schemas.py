@@ -11,7 +11,7 @@ from celc_runtime.values.types import DataType
 @frozen
 class TableColumns:
     """The columns of a table: of those that MATCH_RECOGNIZE can read the `types`, and of the
-    `others` the types as the reader of the table calls them."""
+    `others` the types as the reader of the table calls them; empty: not known."""
 
     types: Mapping[str, DataType]
     others: Mapping[str, str] = field(default_factory=dict)
@@ -21,9 +21,12 @@ def columns_of(schema: Any) -> TableColumns:
     """The columns of a table.
 
     schema: a mapping from names to types as CREATE TABLE writes them, an Arrow schema, the schema
-    of a Spark DataFrame, or anything with one of the last two as its `schema`. Raises ValueError
-    for a type that a mapping misspells, TypeError for what has no columns.
+    of a Spark DataFrame, or anything with one of the last two as its `schema`; `TableColumns` stay
+    as they are. Raises ValueError for a type that a mapping misspells, TypeError for what has no
+    columns.
     """
+    if isinstance(schema, TableColumns):
+        return schema
     from celc.resolve.types import schemas  # which loads the parser of CEL
 
     types: dict[str, DataType] = {}

@@ -77,17 +77,18 @@ def problems_of(source: Source) -> tuple[Diagnostic, ...]:
         words, clauses = _clauses(source, found)
     except CelError as problem:
         return problem.diagnostics
-    all_words = words_of(source, DIALECT, found)
-    count = declaration(all_words)
-    declared = all_words[2].text.casefold() if count else None
+    declared = {
+        one.table.casefold(): one.span
+        for one in declarations(words_of(source, DIALECT, Diagnostics(source)))
+    }
     for clause in clauses:
         name = words[clause.first].text.casefold()
         is_table = clause.first + 1 == clause.word or words[clause.first + 1].key != "."
         in_with = {words[at].text.casefold() for names in clause.names for at, _ in names.entries}
-        is_declared = name == declared and is_table and name not in in_with
+        is_declared = name in declared and is_table and name not in in_with
         made = MadeText(words[clause.word].span.start)
         if is_declared:
-            made.copy(source.text[: all_words[count - 1].span.end], 0)
+            made.copy(source.slice(declared[name]), declared[name].start)
         made.write(f" {BEFORE.format('t')}", made.origin)
         end = words[clause.last].span.end
         made.copy(source.text[made.origin : end], made.origin)
@@ -107,22 +108,41 @@ def _of_clause(text: str, name: str, is_declared: bool) -> tuple[Diagnostic, ...
         return tuple(one for one in problem.diagnostics if one.code != "unknown-function")
 
 
-def declaration(words: list[Word]) -> int:
-    """The number of words of a CREATE TABLE with columns before a statement; 0: there is none."""
-    if [word.key for word in words[:2]] != ["CREATE", "TABLE"]:
-        return 0
-    for at, word in enumerate(words):
-        if word.key in ("AS", "SELECT", "WITH") and words[at - 1].key != "TIMESTAMP":
-            return 0
-        if word.key == ";":
-            return at + 1
-    return 0
+@frozen
+class Declaration:
+    """`CREATE TABLE t (…);` before a statement: the name of its table, and its place."""
+
+    table: str
+    span: Span
+
+
+def declarations(words: list[Word]) -> list[Declaration]:
+    """What stands before a statement, which begins behind the last one's end."""
+    found: list[Declaration] = []
+    first = 0
+    while [word.key for word in words[first : first + 2]] == ["CREATE", "TABLE"]:
+        for at in range(first, len(words)):
+            if words[at].key in ("AS", "SELECT", "WITH") and words[at - 1].key != "TIMESTAMP":
+                return found
+            if words[at].key == ";":
+                break
+        else:
+            return found
+        found.append(Declaration(words[first + 2].text, words[first].span.to(words[at].span)))
+        first = at + 1
+    return found
+
+
+def behind(words: list[Word], found: list[Declaration]) -> list[Word]:
+    """The words of the statement itself."""
+    end = found[-1].span.end if found else 0
+    return [word for word in words if word.span.start >= end]
 
 
 def _clauses(source: Source, found: Diagnostics) -> tuple[list[Word], list[Clause]]:
     """The words of a statement behind a declaration, and its clauses. Raises `CelError`."""
     words = words_of(source, DIALECT, found)
-    rest = words[declaration(words) :]
+    rest = behind(words, declarations(words))
     clauses = clauses_of(rest, found)
     found.raise_errors()
     return rest, clauses

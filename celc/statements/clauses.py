@@ -52,10 +52,13 @@ class Clause:
     names: tuple[Names, ...]
 
 
-def clauses_of(words: list[Word], found: Diagnostics) -> list[Clause]:
+def clauses_of(
+    words: list[Word], found: Diagnostics, *, calls_functions: bool = False
+) -> list[Clause]:
     """All clauses in the order of the words MATCH_RECOGNIZE, so that one in the source of another
     comes first. Adds errors: a parenthesis without its partner, a second statement, a source that
-    looks at columns from outside, a view or what else keeps the text."""
+    looks at columns from outside, a view or what else keeps the text. calls_functions: the clauses
+    will be calls of functions of a session, which what lives as long as the session can keep."""
     finder = _Finder(words, _partners(words, found), found)
     end = len(words)
     for number, word in enumerate(words):
@@ -66,20 +69,26 @@ def clauses_of(words: list[Word], found: Diagnostics) -> list[Clause]:
             break
     finder.level(0, end, ())
     if finder.clauses:
-        _refuse_kept(words, found)
+        _refuse_kept(words, found, calls_functions=calls_functions)
     return finder.clauses
 
 
-def _refuse_kept(words: list[Word], found: Diagnostics) -> None:
+def _refuse_kept(words: list[Word], found: Diagnostics, *, calls_functions: bool) -> None:
     """Report a statement that the host keeps as a text, and reads again alone."""
     first = words[0]
-    if first.key in _KEPT:
+    if first.key in _KEPT and not calls_functions:
         found.add(messages.view_of_clause(_KEPT[first.key], first.span))
     if first.key not in ("CREATE", "ALTER"):
         return
+    lives_shortly = False
     for word in words[1:]:
+        lives_shortly |= word.key in ("TEMPORARY", "TEMP")
         if word.key in _KEPT:
-            found.add(messages.view_of_clause(_KEPT[word.key], first.span.to(word.span)))
+            span = first.span.to(word.span)
+            if not calls_functions:
+                found.add(messages.view_of_clause(_KEPT[word.key], span))
+            elif not lives_shortly:
+                found.add(messages.view_of_functions(_KEPT[word.key], span))
             return
         if word.key in ("TABLE", "AS", "("):
             return

@@ -13,6 +13,7 @@ from celc_runtime.plan.frozen import frozen
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import statements as messages
 from celc.diagnostics.source import Span
+from celc.parse.syntax import WrittenType
 from celc.row_pattern import syntax
 from celc.row_pattern.expressions import FUNCTIONS, OF_MATCHES
 
@@ -24,12 +25,13 @@ _OF_ROWS = frozenset((*OF_MATCHES, "LAG", "LEAD"))
 class HostCall:
     """A call that the host computes. variable: whose row it reads, None: the row at hand. prefixes:
     where `v.` stands in it. key: where it is, or is in, a key without a name, the end of that and
-    the text that it is called by."""
+    the text that it is called by. cast: the type of the CAST around it, if one is."""
 
     span: Span
     variable: str | None
     prefixes: tuple[Span, ...]
     key: tuple[int, str] | None
+    cast: WrittenType | None
 
 
 def host_calls(query: syntax.Query, found: Diagnostics) -> list[HostCall]:
@@ -48,15 +50,19 @@ def host_calls(query: syntax.Query, found: Diagnostics) -> list[HostCall]:
     roots += [one.condition for one in query.definitions]
     made = []
     for root in roots:
-        for call in _outermost(root):
-            one = _host_call(call, variables, called.get(id(root)), found)
+        for call, cast in _outermost(root):
+            one = _host_call(call, variables, called.get(id(root)), cast, found)
             if one is not None:
                 made.append(one)
     return made
 
 
 def _host_call(
-    call: syntax.Call, variables: set[str], key: tuple[int, str] | None, found: Diagnostics
+    call: syntax.Call,
+    variables: set[str],
+    key: tuple[int, str] | None,
+    cast: WrittenType | None,
+    found: Diagnostics,
 ) -> HostCall | None:
     inside = [*_nodes(call)]
     for one in inside:
@@ -79,15 +85,19 @@ def _host_call(
         if one.variable is not None and one.variable.key in of
     )
     written = next((one.variable for one in columns if one.variable is not None and of), None)
-    return HostCall(call.span, None if written is None else written.text, prefixes, key)
+    return HostCall(call.span, None if written is None else written.text, prefixes, key, cast)
 
 
-def _outermost(node: object) -> Iterator[syntax.Call]:
+def _outermost(
+    node: object, cast: WrittenType | None = None
+) -> Iterator[tuple[syntax.Call, WrittenType | None]]:
+    """The outermost calls for the host, each with the type of the CAST around it."""
     if isinstance(node, syntax.Call) and _is_of_host(node):
-        yield node
+        yield node, cast
         return
+    inside = node.type if isinstance(node, syntax.Cast) and node.zone is None else None
     for part in _parts(node):
-        yield from _outermost(part)
+        yield from _outermost(part, inside)
 
 
 def _is_of_host(call: syntax.Call) -> bool:

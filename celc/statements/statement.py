@@ -20,7 +20,7 @@ from celc.diagnostics.errors import CelError, CelWarning, Diagnostic, Diagnostic
 from celc.diagnostics.messages import statements as messages
 from celc.diagnostics.source import Source, Span
 from celc.driver.matcher import Matcher
-from celc.row_pattern.compiler import compile_rows
+from celc.row_pattern.compiler import RowCompilation, compile_rows
 from celc.row_pattern.parser import parse
 from celc.statements.checked import BEFORE
 from celc.statements.clauses import Clause, clauses_of, pattern_of
@@ -41,17 +41,10 @@ def run(host: Host, text: str, parameters: Parameters) -> Any:
 
 def run_source(host: Host, source: Source, parameters: Parameters) -> Any:
     """The same of the statement of a file."""
-    text = source.text
     found = Diagnostics(source)
     words = words_of(source, host.dialect, found)
-    clauses = clauses_of(words, found)
-    if not clauses and not found.has_errors:
-        found.add(messages.no_clause(_elsewhere(words) or Span(0, len(text.split("\n", 1)[0]))))
-    found.raise_errors()
-    if host.dialect == "spark":
-        _warn_of_quotes(source, words, found)
-    statement = _Statement(host, source, words, clauses, parameters, found)
-    for clause in clauses:
+    statement = Statement(host, source, words, found, parameters)
+    for clause in statement.clauses:
         statement.answer(clause)
     statement.warn()
     return statement.rest()
@@ -66,7 +59,7 @@ def _elsewhere(words: list[Word]) -> Span | None:
 
 
 @dataclass
-class _Asked:
+class Asked:
     """A text for the host, and the values of its parameters."""
 
     text: str = ""
@@ -78,16 +71,32 @@ class _Asked:
         return self.values or self.named or None
 
 
-class _Statement:
+class Statement:
+    """A statement whose clauses become tables of a host, one after another."""
+
     def __init__(
         self,
         host: Host,
         source: Source,
         words: list[Word],
-        clauses: list[Clause],
-        parameters: Parameters,
         found: Diagnostics,
+        parameters: Parameters = None,
+        *,
+        calls_functions: bool = False,
     ) -> None:
+        """words: of the source, or those of them behind declarations. calls_functions: the host
+        will read the clauses as calls of functions of its session.
+
+        Raises `CelError` where the statement has no clause, or is none that a host can read.
+        """
+        clauses = clauses_of(words, found, calls_functions=calls_functions)
+        if not clauses and not found.has_errors:
+            first = Span(0, len(source.text.split("\n", 1)[0]))
+            found.add(messages.no_clause(_elsewhere(words) or first))
+        found.raise_errors()
+        if host.dialect == "spark" and not calls_functions:
+            _warn_of_quotes(source, words, found)
+        self.clauses = clauses
         self._host, self._source, self._words = host, source, words
         self._parameters, self._found = parameters, found
         self._signs = {at for one in clauses for at in pattern_of(words, one)}
@@ -102,6 +111,7 @@ class _Statement:
         self._answers: dict[int, tuple[Clause, str]] = {}
         """By the first word: the widest clause there with an answer, and its name."""
         self._tables: dict[str, Any] = {}
+        self.compilations: list[RowCompilation] = []
         self._prefix = f"celc_{uuid.uuid4().hex[:12]}"
         # What the module of a clause says is the same at each call, so that its machine code, and
         # the workers that have loaded it, are those of the first one.
@@ -188,7 +198,7 @@ class _Statement:
 
     def rest(self) -> Any:
         """The answer of the statement around. Raises `HostError`."""
-        asked = _Asked()
+        asked = Asked()
         behind = self._written(0, len(self._words) - 1, asked)
         asked.text += self._host.verbatim(behind)
         try:
@@ -200,9 +210,9 @@ class _Statement:
 
     # --- texts --------------------------------------------------------------------------------
 
-    def _reading(self, clause: Clause, columns: Mapping[str, HostCall]) -> _Asked:
+    def _reading(self, clause: Clause, columns: Mapping[str, HostCall]) -> Asked:
         """The query that reads the source of a clause, with columns that the host computes."""
-        asked = _Asked()
+        asked = Asked()
         lists = [one for one in clause.names if one.entries]
         for number, names in enumerate(lists):
             asked.text += ("SELECT * FROM (" if number else "") + "WITH "
@@ -211,7 +221,20 @@ class _Statement:
                 asked.text += ", " if place else ""
                 self._written(first, last, asked)
             asked.text += " "
-        asked.text += "SELECT *"
+        self._selected(clause, ["*"], columns, asked)
+        asked.text += ")" * (len(lists) - 1)
+        return asked
+
+    def _selected(
+        self,
+        clause: Clause,
+        chosen: Iterable[str],
+        columns: Mapping[str, HostCall],
+        asked: Asked,
+    ) -> None:
+        """Add the SELECT of columns of the source of a clause, and of those that the host
+        computes."""
+        asked.text += "SELECT " + ", ".join(chosen)
         for name, call in columns.items():
             made = self._host_text(call)
             asked.text += f", {made.text} AS {self._host.quoted(name)}"
@@ -225,10 +248,8 @@ class _Statement:
             made = self._host_text(call)
             asked.text += f" OR ({made.text}) IS NULL"
             asked.values += made.values
-        asked.text += ")" * (len(lists) - 1)
-        return asked
 
-    def _written(self, first: int, last: int, asked: _Asked) -> str:
+    def _written(self, first: int, last: int, asked: Asked) -> str:
         """Add the words from one to another as the host is to read them, with the answers that are
         there; returns what stands behind the last word up to the end of the text."""
         host, words, text = self._host, self._words, self._source.text
@@ -343,9 +364,9 @@ class _Statement:
         word = self._words[at]
         return word.text if word.can_be_name else None
 
-    def _host_text(self, call: HostCall) -> _Asked:
+    def _host_text(self, call: HostCall) -> Asked:
         """What the host computes, as it reads it."""
-        asked = _Asked()
+        asked = Asked()
         inside = [
             at
             for at, word in enumerate(self._words)
@@ -368,6 +389,7 @@ class _Statement:
         except CelError as problem:
             raise self._refused(made, problem.diagnostics) from None
         self._found.extend(map(made.back, compilation.warnings))
+        self.compilations.append(compilation)
         matcher = Matcher(compilation.module_parts("celc.sql"), compilation.warnings)
         (query,) = matcher.queries.values()
         return query

@@ -174,10 +174,18 @@ def unknown_column(name: str, known: Sequence[str], span: Span) -> Diagnostic:
 
 
 def no_column(name: str, known: Sequence[str], other: str | None, span: Span) -> Diagnostic:
-    """A name of no column that can be read. other: the type of the table's column of this name;
-    None: the table has none."""
+    """A name of no column that can be read. other: the type of the table's column of this name,
+    empty if nobody knows it; None: the table has none."""
     if other is None:
         return unknown_column(name, known, span)
+    if not other:
+        return error(
+            "unreadable-column",
+            span,
+            f"the type of column {quote(name)} is not known without Spark",
+            "write it in the query before MATCH_RECOGNIZE: "
+            f"(SELECT CAST({written(name)} AS DOUBLE) AS {written(name)}, … FROM …) AS q",
+        )
     return error(
         "unreadable-column",
         span,
@@ -189,7 +197,7 @@ def no_column(name: str, known: Sequence[str], other: str | None, span: Span) ->
 
 def left_out(others: Mapping[str, str], names: Sequence[str], span: Span) -> Diagnostic:
     """`SELECT *` with ALL ROWS PER MATCH of a table with columns that cannot be read."""
-    shown = [f"{quote(name)} ({_type(type)})" for name, type in others.items()]
+    shown = [f"{quote(name)} ({_type(type) or 'not known'})" for name, type in others.items()]
     if len(shown) > _MOST_OTHERS:
         shown = [*shown[:_MOST_OTHERS], f"… {len(shown) - _MOST_OTHERS:,} more"]
     chosen = ", ".join(names)

@@ -62,8 +62,62 @@ def view_of_clause(what: str, span: Span) -> Diagnostic:
         "view-of-clause",
         span,
         f"{what} is read later by the host alone, which does not know MATCH_RECOGNIZE",
-        "write CREATE TABLE … AS SELECT …, or register the query as a table function "
-        "(celc.compile(…).register(spark)) and make the view of that",
+        "write CREATE TABLE … AS SELECT …; or a temporary view over table functions of Spark: celc "
+        "compile q.sql --to spark-functions",
+    )
+
+
+def view_of_functions(what: str, span: Span) -> Diagnostic:
+    return error(
+        "view-of-clause",
+        span,
+        f"{what} that stays cannot call a function of the session, as MATCH_RECOGNIZE becomes here",
+        "write CREATE TEMPORARY VIEW, or CREATE TABLE … AS SELECT …",
+    )
+
+
+def parameter_of_function(name: str, span: Span) -> Diagnostic:
+    return error(
+        "missing-parameter",
+        span,
+        f"the parameter {name} stands in MATCH_RECOGNIZE, which becomes a function: its module is "
+        "written before any value is given",
+        "write the value here; outside MATCH_RECOGNIZE parameters stay",
+    )
+
+
+def unknown_table(table: str | None, given: str | None, span: Span) -> Diagnostic:
+    """A source whose columns nobody tells. table: which of its tables; None: it has none. given:
+    the table whose columns `--schema` gives."""
+    of = "of what MATCH_RECOGNIZE reads" if table is None else f"of {quote(table)}"
+    told = "" if given is None else f" (--schema gives those of {quote(given)})"
+    shown = "name" if table is None else table.rpartition(".")[2]
+    return error(
+        "no-schema",
+        span,
+        f"the columns {of} are not known without Spark{told}",
+        f"write CREATE TABLE {shown} (column TYPE, …); before the statement",
+        "or select the columns with their types before MATCH_RECOGNIZE: "
+        "(SELECT CAST(x AS INT) AS x, … FROM …) AS q",
+    )
+
+
+def unread_source(reason: str, span: Span) -> Diagnostic:
+    """A source that is no SQL of Spark's."""
+    return error(
+        "source-refused",
+        span,
+        f"what MATCH_RECOGNIZE reads is no SQL of Spark's: {reason}",
+        "run the statement on Spark by celc.sql, which lets Spark read it",
+    )
+
+
+def unknown_type_of_function(function: str, span: Span) -> Diagnostic:
+    return error(
+        "host-function",
+        span,
+        f"{quote(function)} is a function of Spark's, whose type is not known without Spark",
+        f"write its type around it, a number, BOOLEAN or STRING: CAST({function}(…) AS DOUBLE)",
     )
 
 

@@ -31,9 +31,10 @@ def parser() -> argparse.ArgumentParser:
     )
     compile_.add_argument(
         "--to",
-        choices=["module", "spark-sql", "duckdb-sql"],
+        choices=["module", "spark-sql", "duckdb-sql", "spark-functions"],
         default="module",
-        help="a Python module, or a statement of SQL, which is printed (default: module)",
+        help="a Python module, or a statement of SQL, which is printed; spark-functions: of a .sql "
+        "file a module with table functions, and the statement over them (default: module)",
     )
     compile_.add_argument(
         "--table", help="the table that a statement reads (default: called like the stream)"

@@ -121,9 +121,20 @@ def _compile(arguments: argparse.Namespace) -> int:
         raise CommandProblem(str(problem)) from None
     of_matches = {"--match-id": arguments.match_id, "--to": arguments.to != "module"}
     check_near(arguments, {**of_matches, "MATCH_RECOGNIZE": of_rows})
+    if arguments.to == row_patterns.FUNCTIONS:
+        if not of_rows:
+            raise CommandProblem(
+                f"{arguments.to} is for a .sql file with MATCH_RECOGNIZE; a query of CEL becomes a "
+                "table function by register(spark) of its module: leave out --to"
+            )
+        row_patterns.write_functions(arguments, paths[0])
+        return FINE
     if arguments.to != "module":
         if of_rows:
-            raise CommandProblem(f"{paths[0].name} is SQL already: leave out --to")
+            raise CommandProblem(
+                f"{paths[0].name} is SQL already: leave out --to, or write --to "
+                f"{row_patterns.FUNCTIONS}"
+            )
         if arguments.match_id:
             raise CommandProblem("a statement computes no match_id: leave out --match-id")
         from celc.interfaces.cli import sql

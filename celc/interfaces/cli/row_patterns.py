@@ -10,12 +10,33 @@ from celc.diagnostics.errors import render_all
 from celc.diagnostics.source import visible
 from celc.editor.languages import ROW_PATTERNS
 from celc.interfaces.cli.declaring.schemas import schema_of
-from celc.interfaces.cli.output import tell
+from celc.interfaces.cli.output import check_output, say, tell, written
 from celc.interfaces.cli.problems import CommandProblem
-from celc.interfaces.cli.queries import dump_routes, options_of, read_source, shown_command
+from celc.interfaces.cli.queries import (
+    dump_routes,
+    is_generated,
+    module_path,
+    options_of,
+    read_source,
+    shown_command,
+)
+from celc.options import Options
+from celc.version import VERSION
 
 if TYPE_CHECKING:
     from celc.row_pattern.compiler import RowCompilation
+
+FUNCTIONS = "spark-functions"
+"""The value of `--to` for a module of table functions, and the statement over them."""
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    """The options of a compilation. Raises CommandProblem for those that are of CEL alone."""
+    options = options_of(arguments)
+    for name in ROW_PATTERNS.foreign(options):
+        option = "--" + name.replace("_", "-")
+        raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
+    return options
 
 
 def compiled(arguments: argparse.Namespace, path: Path, schema: Any = None) -> RowCompilation:
@@ -24,21 +45,57 @@ def compiled(arguments: argparse.Namespace, path: Path, schema: Any = None) -> R
     schema: the columns of the table where the file has no CREATE TABLE; None: those of the file
     that `--schema` names. Raises CelError, and CommandProblem for options that are of CEL alone.
     """
-    options = options_of(arguments)
-    for name in ROW_PATTERNS.foreign(options):
-        option = "--" + name.replace("_", "-")
-        raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
+    options = _options(arguments)
     source = read_source(path)
     if ROW_PATTERNS.is_statement(source):
         raise CommandProblem(
             f"{path.name} has a whole statement, which a host runs: celc run {path.name} "
-            "--table NAME=FILE, or celc.sql(host, text) in Python"
+            "--table NAME=FILE, or celc.sql(host, text) in Python; celc compile --to "
+            "spark-functions writes it over table functions of Spark"
         )
     schema = schema_of(arguments) if schema is None else schema
     compilation = ROW_PATTERNS.compile([source], options, schema)
     if compilation.warnings:
         tell(render_all(source, compilation.warnings))
     return compilation
+
+
+def write_functions(arguments: argparse.Namespace, path: Path) -> None:
+    """Write the module with the functions of a file's clauses, and print the statement over them.
+
+    Raises CelError, and CommandProblem for what the command line may not ask.
+    """
+    from celc.codegen.text.layout import formatted
+    from celc.statements.functions import functions_of
+
+    if arguments.table is not None:
+        raise CommandProblem("a statement names its tables itself: leave out --table")
+    options = _options(arguments)
+    output = arguments.output or module_path([path])
+    check_output(output, force=arguments.force, inputs=[path], whose="celc", ours=is_generated)
+    source = read_source(path)
+    schema = schema_of(arguments)
+    made = functions_of(
+        source,
+        f"{shown_command(arguments, [path], output)} --to {FUNCTIONS}",
+        options.max_work,
+        None if schema is None else lambda: schema,
+    )
+    if made.warnings:
+        tell(render_all(source, made.warnings))
+    module = formatted(made.module)
+    if arguments.standalone:
+        from celc.driver.standalone import standalone
+
+        module = standalone(module)
+    with written(output) as out:
+        out.write(module.encode())
+    say(
+        f"-- {visible(path.name)} over table functions of Spark, by celc {VERSION}. "
+        "In each session first:\n"
+        f"--   import {visible(output.stem)}; {visible(output.stem)}.register_all(spark)\n"
+        f"{made.statement.strip()};\n"
+    )
 
 
 def explained(arguments: argparse.Namespace) -> str:

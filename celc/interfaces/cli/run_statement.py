@@ -16,7 +16,7 @@ from celc.interfaces.cli.output import check_name, check_output, tell
 from celc.interfaces.cli.problems import FINE, CommandProblem
 from celc.interfaces.cli.queries import read_source
 from celc.interfaces.cli.run import output_of, writer_of
-from celc.statements.checked import DIALECT, declaration
+from celc.statements.checked import DIALECT, declarations
 from celc.statements.hosts import Duck, HostError
 from celc.statements.statement import run_source
 from celc.statements.words import words_of
@@ -127,20 +127,19 @@ def _declared(
     tables: Mapping[str, str],
     arguments: argparse.Namespace,
 ) -> Source:
-    """Make the tables; returns the statement behind a CREATE TABLE, at its place."""
-    words = words_of(source, DIALECT, Diagnostics(source))
-    behind = declaration(words)
-    declared = ""
-    if behind:
-        end = words[behind - 1].span.end
-        declared = words[2].text
-        _execute(connection, source.text[:end])
+    """Make the tables; returns the statement behind each CREATE TABLE, at its place."""
+    found = declarations(words_of(source, DIALECT, Diagnostics(source)))
+    for one in found:
+        _execute(connection, source.slice(one.span))
+    if found:
+        end = found[-1].span.end
         blank = "".join(sign if sign == "\n" else " " for sign in source.text[:end])
         source = replace(source, text=blank + source.text[end:])
+    declared = {one.table.casefold() for one in found}
     for name, file in tables.items():
         rows = f"SELECT * FROM {_reader(file, arguments)}"
         quoted = '"' + name.replace('"', '""') + '"'
-        if name.casefold() == declared.casefold():
+        if name.casefold() in declared:
             _execute(connection, f"INSERT INTO {quoted} BY NAME {rows}")
         else:
             _execute(connection, f"CREATE VIEW {quoted} AS {rows}")

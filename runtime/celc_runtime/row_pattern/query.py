@@ -299,35 +299,38 @@ def _stream_task(query: RowPatternQuery, options: dict[str, Any]) -> Any:
 def row_pattern_names(
     queries: dict[str, RowPatternQuery],
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a generated module: what its query has."""
-    (query,) = queries.values()
-    of_all = AllRowPatterns(query)
-    all_names = ("match_all", "match_all_table", "rows")
-    offered = [
-        *all_names,
-        *(
-            "match_table",
-            "match_arrow",
-            "match_pandas",
-            "match",
-            "match_stream",
-            "explain_plan",
-            "register",
-        ),
-        *("with_options", "QUERY_NAME", "ORDER_BY", "INPUT_SCHEMA", "OUTPUT_SCHEMA", "OUTPUT_DDL"),
-    ]
+    """`__getattr__` and `__dir__` of a generated module: its queries by name, `register_all`, and
+    in a module of one query what that has."""
+
+    def register_all(spark: SparkSession) -> None:
+        """Make each query a table function of Spark SQL, under its name; see `register`."""
+        for query in queries.values():
+            query.register(spark)
+
+    offered = ["register_all", *(_OF_ONE if len(queries) == 1 else ())]
 
     def find(name: str) -> Any:
         if name in queries:
             return queries[name]
-        if name in all_names:
-            return getattr(of_all, name)
+        if name == "register_all":
+            return register_all
+        query = next(iter(queries.values()))
         if name in offered:
-            return getattr(query, name)
-        if name in {one.value for one in Route}:
+            return getattr(AllRowPatterns(query) if name in _OF_ALL else query, name)
+        if len(queries) == 1 and name in {one.value for one in Route}:
             check(query.program, Route(name))
         raise AttributeError(
             f"the generated module has no {name!r}; it has: {', '.join([*offered, *queries])}"
         )
 
     return find, lambda: sorted([*offered, *queries, "QUERIES", "QUERY", "CELC_VERSION"])
+
+
+_OF_ALL = ("match_all", "match_all_table", "rows")
+_OF_ONE = (
+    *_OF_ALL,
+    *("match_table", "match_arrow", "match_pandas", "match", "match_stream", "explain_plan"),
+    *("register", "with_options"),
+    *("QUERY_NAME", "ORDER_BY", "INPUT_SCHEMA", "OUTPUT_SCHEMA", "OUTPUT_DDL"),
+)
+"""What a module of one query has of it, besides its name."""
