@@ -22,6 +22,16 @@ class _Zoned:
     zone: cel.TextLiteral
 
 
+@frozen
+class _PartOfTime:
+    """`HOUR FROM e [AT TIME ZONE '…']`, an argument."""
+
+    part: syntax.Name
+    value: syntax.Expression
+    zone: cel.TextLiteral | None
+    span: Span
+
+
 class ExpressionBuilder:
     """Makes the syntax of the nodes: a method for each rule or alias, with its place and parts."""
 
@@ -44,6 +54,11 @@ class ExpressionBuilder:
     def null_test(self, span: Span, parts: list[Any]) -> syntax.NullTest:
         operand, _, negated, _ = parts
         return syntax.NullTest(operand, negated is not None, span)
+
+    def truth_test(self, span: Span, parts: list[Any]) -> syntax.DistinctTest:
+        operand, _, negated, word = parts
+        value = syntax.Constant(word.type == "TRUE", word.span)
+        return syntax.DistinctTest(operand, value, negated is None, span)
 
     def distinct_test(self, span: Span, parts: list[Any]) -> syntax.DistinctTest:
         left, _, negated, _, _, right = parts
@@ -85,6 +100,10 @@ class ExpressionBuilder:
         _, amount, unit = parts
         return syntax.Interval(amount.text.strip("'").strip(), unit, span)
 
+    def interval_of_text(self, span: Span, parts: list[Any]) -> syntax.Interval:
+        amount, _, unit = _text(parts[1]).strip().partition(" ")
+        return syntax.Interval(amount, syntax.Name(unit.strip(), parts[1].span), span)
+
     def column(self, span: Span, parts: list[Any]) -> syntax.Column:
         return syntax.Column(None, parts[0], span)
 
@@ -101,6 +120,8 @@ class ExpressionBuilder:
     def call(self, span: Span, parts: list[Any]) -> syntax.Call | syntax.Binary:
         semantics, function, given, condition = parts
         distinct, arguments, order = given or (None, (), ())
+        if any(isinstance(one, _PartOfTime) for one in arguments):
+            return self._extracted(span, function, arguments)
         kept = None if semantics is None else syntax.Name(semantics.type, semantics.span)
         zone = next((one.zone for one in arguments if isinstance(one, _Zoned)), None)
         plain = tuple(one.value if isinstance(one, _Zoned) else one for one in arguments)
@@ -112,8 +133,27 @@ class ExpressionBuilder:
         ):
             return syntax.Binary("%", plain[0], plain[1], span)
         named = _ALSO_CALLED.get(function.key, function.text)
+        if function.key == "match_sequence_number" and not plain:
+            named, plain = "COUNT", (syntax.Star(None, span),)
         name = syntax.Name(named, function.span)
         return syntax.Call(name, plain, kept, distinct, zone, span, condition, order)
+
+    def _extracted(
+        self, span: Span, function: syntax.Name, arguments: tuple[Any, ...]
+    ) -> syntax.Call:
+        """`EXTRACT(HOUR FROM e)`, which is `HOUR(e)`."""
+        asked, *more = (one for one in arguments if isinstance(one, _PartOfTime))
+        if function.key != "extract" or more or len(arguments) > 1:
+            self.report(messages.from_in_call(function.text, asked.span))
+        elif asked.part.text.upper() not in _PARTS_OF_TIMES:
+            self.report(messages.part_of_time(asked.part.text, _PARTS_OF_TIMES, asked.part.span))
+        name = syntax.Name(asked.part.text.upper(), asked.part.span)
+        return syntax.Call(name, (asked.value,), None, None, asked.zone, span)
+
+    def part_of_time(self, span: Span, parts: list[Any]) -> _PartOfTime:
+        part, _, value, *_, zone = parts
+        literal = None if zone is None else cel.TextLiteral(_text(zone), zone.span)
+        return _PartOfTime(part, value, literal, span)
 
     def filter(self, span: Span, parts: list[Any]) -> syntax.Expression:
         condition: syntax.Expression = parts[-1]
@@ -224,8 +264,17 @@ class ExpressionBuilder:
         return syntax.Name(parts[0].text[1:-1].replace(2 * quote, quote), span)
 
 
-_ALSO_CALLED = {"lag": "PREV", "lead": "NEXT", "list": "ARRAY_AGG"}
+_ALSO_CALLED = {
+    "lag": "PREV",
+    "lead": "NEXT",
+    "list": "ARRAY_AGG",
+    "nvl": "COALESCE",
+    "ifnull": "COALESCE",
+}
 """What other engines call functions."""
+
+_PARTS_OF_TIMES = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE")
+"""What EXTRACT gives alike everywhere. With SECOND some engines give a fraction, and others not."""
 
 
 def _text(token: Token) -> str:

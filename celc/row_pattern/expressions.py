@@ -109,7 +109,9 @@ def key(clause: str, node: syntax.Expression, scope: Scope) -> core.Expression |
     """An expression of PARTITION BY or ORDER BY, over a row alone."""
     named = [_variable(one, scope) for one in _nodes(node) if isinstance(one, syntax.Column)]
     for one in named:
-        if one is not None:
+        if one is not None and one.key == scope.table:
+            scope.found.add(messages.table_as_variable(one.text, one.span))
+        elif one is not None:
             scope.found.add(messages.variable_in_key(clause, one.text, one.span))
     if any(named):
         return None

@@ -83,7 +83,10 @@ def _unexpected(token: Token, accepted: frozenset[str], source: Source) -> Any:
     if token.type == END:
         end = len(source.text.rstrip())
         return messages.unexpected(None, accepted, Span(end, end))
-    return messages.unexpected(token.text, accepted, token.span)
+    before = source.text[: token.span.start].split()[-1:]
+    return messages.unexpected(
+        token.text, accepted, token.span, "".join(before).upper().lstrip("(")
+    )
 
 
 def _too_deep(tree: Node) -> Span | None:

@@ -144,6 +144,57 @@ def test_a_table_is_made_and_explained() -> None:
     assert "SCAN" in explained[0][1]
 
 
+_ALIKE = [
+    ("ts < PREV(ts) + INTERVAL '5 minutes'", "ts < PREV(ts) + INTERVAL '5' MINUTE"),
+    ("EXTRACT(HOUR FROM ts) = 9", "HOUR(ts) = 9"),
+    (
+        "extract(day FROM ts AT TIME ZONE 'Asia/Tokyo') < 3",
+        "DAY(ts AT TIME ZONE 'Asia/Tokyo') < 3",
+    ),
+    ("(price > 10) IS TRUE", "price > 10"),
+    ("(price > 10) IS NOT TRUE", "price <= 10 OR price IS NULL"),
+    ("(price > 10) IS FALSE", "price <= 10"),
+    ("NVL(PREV(price), 0) < price", "COALESCE(PREV(price), 0) < price"),
+    ("IFNULL(PREV(price), 0) < price", "COALESCE(PREV(price), 0) < price"),
+    ("MATCH_SEQUENCE_NUMBER() < 4", "COUNT(*) < 4"),
+]
+
+
+@pytest.mark.parametrize(("written", "meant"), _ALIKE)
+def test_words_of_other_engines(written: str, meant: str) -> None:
+    text = f"SELECT * FROM ticker {_CLAUSE.replace('price > PREV(price)', '{}')}"
+    found, wanted = (_answer(tables(), text.format(one)) for one in (written, meant))
+    assert found == wanted
+    assert len(found)
+
+
+_HELPED = [
+    ("ts < CURRENT_TIMESTAMP", "write the time as a constant"),
+    ("CLASSIFIER = 'a'", r"write CLASSIFIER\(\)"),
+    ("price > (SELECT MAX(price) FROM ticker)", "a subquery stands before"),
+    ("symbol ILIKE 'a%'", r"write LOWER\(x\) LIKE"),
+    ("SUBSTRING(symbol FROM 1 FOR 2) = 'A'", "write SUBSTR"),
+    ("TRIM(symbol FROM 'x') = 'A'", "only EXTRACT has FROM in it"),
+    ("EXTRACT(SECOND FROM ts) = 1", r"write SECOND\(ts\)"),
+    ("DATEDIFF(ts, PREV(ts)) < 10", "write TIMESTAMPDIFF"),
+    ("stddev(price) > 1", "over rows there are COUNT"),
+    ("ticker.price > 1", "'ticker' is the table"),
+]
+
+
+@pytest.mark.parametrize(("condition", "help"), _HELPED)
+def test_what_to_write_instead(condition: str, help: str) -> None:
+    text = f"SELECT * FROM ticker {_CLAUSE.replace('price > PREV(price)', condition)}"
+    with pytest.raises(CelError, match=help):
+        _answer(tables(), text)
+
+
+def test_keys_of_the_table_by_its_name() -> None:
+    text = f"SELECT * FROM ticker {_CLAUSE.replace('BY symbol', 'BY ticker.symbol')}"
+    with pytest.raises(CelError, match="'ticker' is the table"):
+        _answer(tables(), text)
+
+
 # --- parameters -----------------------------------------------------------------------------------
 
 _ASKED = (

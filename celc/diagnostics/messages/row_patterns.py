@@ -58,8 +58,11 @@ def odd_character(character: str, span: Span) -> Diagnostic:
     return error("syntax", span, message, hint)
 
 
-def unexpected(found: str | None, accepted: Collection[str], span: Span) -> Diagnostic:
-    """A word that cannot stand at its place; None: the text ends too early."""
+def unexpected(
+    found: str | None, accepted: Collection[str], span: Span, before: str = ""
+) -> Diagnostic:
+    """A word that cannot stand at its place; None: the text ends too early. before: the word before
+    it, in capitals."""
     words = sorted({_WORDS.get(one, one) for one in accepted if one != "$END"})
     here = "the text ends here" if found is None else f"{quote(found)} cannot stand here"
     help = []
@@ -69,6 +72,10 @@ def unexpected(found: str | None, accepted: Collection[str], span: Span) -> Diag
         help.append("one quantifier stands behind a part: put the part into parentheses first")
     if found is not None and found.upper() in _ELSEWHERE:
         help.append(_ELSEWHERE[found.upper()])
+    if before == "SELECT" and "PATTERN" not in accepted:
+        help.append(
+            "a subquery stands before: join what it gives to the rows that MATCH_RECOGNIZE reads"
+        )
     if found in ("|", ")", ",") and "DOLLAR" in accepted:
         help.append("write () for a pattern of no rows")
     shown = words[:_MOST_WORDS]
@@ -78,6 +85,9 @@ def unexpected(found: str | None, accepted: Collection[str], span: Span) -> Diag
 
 
 _ELSEWHERE = {
+    "FOR": "write SUBSTR(x, 1, 2)",
+    "ILIKE": "write LOWER(x) LIKE 'a%'",
+    "ESCAPE": "LIKE has no ESCAPE: a \\ before % and _ takes them as they are",
     "OVER": "a window function is computed before: (SELECT *, LAG(x) OVER (…) AS y FROM t) AS q",
 }
 _ORDER = (
@@ -110,6 +120,18 @@ def no_round(span: Span) -> Diagnostic:
     """`A{0}`."""
     message = "the upper bound of a quantifier is at least 1"
     return error("bad-quantifier", span, message, "write () for a pattern of no rows")
+
+
+def from_in_call(function: str, span: Span) -> Diagnostic:
+    """`TRIM(s FROM 'x')`."""
+    message = f"only EXTRACT has FROM in it, and this is {quote(function)}"
+    return error("syntax", span, message, "write arguments with commas: SUBSTR(s, 1, 2)")
+
+
+def part_of_time(part: str, known: Sequence[str], span: Span) -> Diagnostic:
+    """`EXTRACT(WEEK FROM ts)`."""
+    message = f"EXTRACT gives no {quote(part)}"
+    return error("syntax", span, message, f"parts: {', '.join(known)}", "write SECOND(ts)")
 
 
 def bounds_exchanged(least: int, most: int, span: Span) -> Diagnostic:
@@ -168,9 +190,21 @@ def other_table(found: str, declared: str, span: Span, place: Span) -> Diagnosti
 
 def unknown_column(name: str, known: Sequence[str], span: Span) -> Diagnostic:
     """A column that the table (or the result, in SELECT) lacks."""
-    return unknown(
-        "unknown-column", span, f"there is no column {quote(name)}", name, "columns", known
-    )
+    told = [_NO_COLUMNS[name.upper()]] if name.upper() in _NO_COLUMNS else []
+    message = f"there is no column {quote(name)}"
+    return unknown("unknown-column", span, message, name, "columns", known, *told)
+
+
+_NOW = (
+    "write the time as a constant, or as a parameter of celc.sql: TIMESTAMP '2026-01-31 12:00:00'"
+)
+_NO_COLUMNS = {
+    "CLASSIFIER": "write CLASSIFIER()",
+    "MATCH_NUMBER": "write MATCH_NUMBER()",
+    "CURRENT_TIMESTAMP": _NOW,
+    "CURRENT_DATE": _NOW,
+    "SYSDATE": _NOW,
+}
 
 
 def no_column(name: str, known: Sequence[str], other: str | None, span: Span) -> Diagnostic:

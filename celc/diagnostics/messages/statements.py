@@ -190,7 +190,11 @@ def host_function_of_rows(function: str, span: Span) -> Diagnostic:
         span,
         f"{quote(function)} is a function of the host's, and cannot be of other rows",
         _HOST_READS,
-        "write the function inside: PREV(f(x)), SUM(f(x))",
+        (
+            "write TIMESTAMPDIFF(MINUTE, a, b), or b - a < INTERVAL '5' MINUTE"
+            if function.upper() in ("DATEDIFF", "DATE_DIFF", "TIMEDIFF")
+            else "write the function inside: PREV(f(x)), SUM(f(x))"
+        ),
     )
 
 
@@ -205,9 +209,11 @@ def host_function_of_variables(function: str, span: Span) -> Diagnostic:
 
 
 def host_function_refused(host: str, reason: str, span: Span) -> Diagnostic:
+    is_aggregate = "aggregate" in reason
     return error(
         "host-function",
         span,
         f"celc has no such function, and {host} refuses it: {reason}",
         _HOST_READS,
+        *["over rows there are COUNT, SUM, AVG, MIN, MAX and ARRAY_AGG"] * is_aggregate,
     )
