@@ -1,4 +1,7 @@
-"""Messages about MATCH_RECOGNIZE."""
+"""Messages about MATCH_RECOGNIZE.
+
+Long: a function for each message.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
