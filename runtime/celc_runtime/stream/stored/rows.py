@@ -267,15 +267,17 @@ class RowLayout:
     def _ends(self, records: np.ndarray) -> np.ndarray:
         """int64[rows + 1]: where the texts of each row begin, and where the last texts end."""
         ends = np.zeros(len(records) + 1, np.int64)
-        np.cumsum(self._lengths(records).sum(axis=1), out=ends[1:])
+        lengths = ends[1:]
+        for place in self._texts:
+            lengths += records[f"f{place}"]
+        np.cumsum(lengths, out=lengths)
         return ends
 
     def taken(self, rows: Rows, index: np.ndarray) -> Rows:
         records = rows.records.take(index)  # by an index, records are copied field by field
         if not self._texts:
             return Rows(records, rows.texts)
-        ends = self._ends(rows.records)
-        return Rows(records, _pieces(rows.texts, ends[index], ends[index + 1]))
+        return Rows(records, _chosen(rows.texts, self._ends(rows.records), index))
 
     def joined(self, parts: Sequence[Rows]) -> Rows:
         if len(parts) == 1:
@@ -370,6 +372,18 @@ def _decimals(column: pa.Array) -> np.ndarray:
 def row_bytes(rows: Rows) -> bytes:
     """The bytes that `RowLayout.read` reads: the records plane by plane, and the texts."""
     return planes(rows.records) + rows.texts.tobytes()
+
+
+def _chosen(texts: np.ndarray, offsets: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The bytes of some rows, one after another; offsets: where those of each row begin, and where
+    the last end. Arrow copies them in a third of the time that an index for each byte takes."""
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(texts))]
+    whole = pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+    _, ends, found = whole.take(pa.array(index)).buffers()
+    if not len(index) or found is None:
+        return np.zeros(0, np.uint8)
+    last = int(np.frombuffer(ends, np.int64, 1, 8 * len(index))[0])
+    return np.frombuffer(found, np.uint8, last)
 
 
 def _pieces(texts: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
