@@ -13,7 +13,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
-from celc_runtime.chain.streams.operators import Wanted, operator_of
+from celc_runtime.chain.streams.operators import Wanted, group_of
 from celc_runtime.program import Rows
 from celc_runtime.routes.rules import Reason, Route
 from celc_runtime.routes.why_not import why_not
@@ -175,7 +175,7 @@ def _by_chain(query: CompiledQuery, events: Events, rng: random.Random) -> list[
     buckets = rng.choice((1, 3)) if query.plan.source.partition_by else 1
     ties = {TIEBREAK: "LONG"} if query.plan.source.tiebreak else {}
     return module_streamed(
-        operator_of(query.program, Wanted()),
+        group_of(query.program, Wanted()),
         table,
         rng,
         time=ORDER,

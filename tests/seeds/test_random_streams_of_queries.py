@@ -18,8 +18,9 @@ import pyarrow as pa
 import pytest
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.chain.all_on_spark import read_plan
-from celc_runtime.chain.streams.match import groups_of
-from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.chain.columns import declared_types
+from celc_runtime.chain.streams.match import operators_of
+from celc_runtime.chain.streams.operators import Group, Wanted, group_of
 from celc_runtime.chain.streams.rearranged import arranged
 from celc_runtime.chain.streams.units import can_share
 from celc_runtime.routes.rules import Route
@@ -72,6 +73,13 @@ def _in_time(text: str) -> str:
     return re.sub(r"\.ts > 3", ".id > 0", text)
 
 
+def _with_other_keys(text: str, rng: random.Random) -> str:
+    """The same chain, some of whose queries have further keys, or those in another order."""
+    chosen = [rng.choice(("id", "id", "id, name", "name, id")) for _ in text.split("BY id")]
+    head, *parts = text.split("BY id")
+    return head + "".join(f"BY {keys}{part}" for keys, part in zip(chosen, parts, strict=False))
+
+
 class Reader(NamedTuple):
     """A query of a chain that a stream runs, and the events that it reads."""
 
@@ -92,6 +100,9 @@ def readers_of(seed: int, *, suffix: str = "") -> Iterator[Reader | str]:
     chain = random_chain(random.Random(seed))
     names = (*chain.readers, *chain.totals)
     text = re.sub(rf"\b({'|'.join(names)})\b", rf"\1{suffix}", _in_time(chain.text))
+    keys = random.Random(f"keys {seed}")
+    if keys.random() < 0.4:
+        text = _with_other_keys(text, keys)
     module = _compiled(text, order_by="ts")
     if module is None:
         yield "refused"
@@ -121,7 +132,7 @@ def check_chain(seed: int) -> list[str]:
             continue
         program, wanted = reader.query.program, reader.wanted
         options = StreamOptions({"number": "LONG"}, buckets=_buckets(program, rng))
-        operator = operator_of(program, Wanted())
+        operator = group_of(program, Wanted())
         rows = module_streamed(operator, reader.table, rng, options=options)
         told = same_rows(rows, wanted.to_pylist())
         assert not told, f"seed {seed}, {program.name}\n{reader.text}\n{told}\n{reader.table}"
@@ -173,17 +184,21 @@ def check_module(seed: int) -> list[str]:
         event[EVENT_TIME] = instant(time)
         time += rng.choice((0, 1, 1, 2) if ties else (1, 1, 2))
     found = []
-    for names in groups_of(programs):
-        group = {name: programs[name] for name in names}
-        first = next(iter(group.values()))
+    types = frozenset().union(*map(declared_types, programs.values()))
+    for groups in operators_of(programs):
+        served = [
+            (
+                Group(
+                    {name: programs[name] for name in names}, names, programs, None, number, types
+                ),
+                StreamOptions({}, buckets=_buckets(programs[names[0]], rng)),
+            )
+            for number, names in enumerate(groups)
+        ]
+        group = {name: programs[name] for names in groups for name in names}
         table = _common_table([*group.values()], events)
-        rows = module_streamed(
-            Operator(group, names, programs),
-            table,
-            rng,
-            time=EVENT_TIME,
-            options=StreamOptions({}, buckets=_buckets(first, rng)),
-        )
+        (first, options), *more = served
+        rows = module_streamed(first, table, rng, time=EVENT_TIME, options=options, more=more)
         for name, program in group.items():
             positions = program.plan.answer.positions
             query = module.queries[name].with_options(at_end="closed", positions=positions)
@@ -241,8 +256,8 @@ def _lived(
         units = None
         if stream.headers:
             group = {name: programs[name] for name in names}
-            ((_, units),) = arranged(group, [names], [[*stream.headers.values()]])
-        stream.operator = _module(programs, names, units)
+            (((_, units, _),),) = arranged(group, [[names]], [stream.headers])
+        stream.group = _module(programs, names, units)
         found.append(([*read], []))
         for chosen, watermark in batches[start:end]:
             found[-1][1].extend(stream.advance(table.take(chosen) if chosen else None, watermark))
@@ -252,8 +267,8 @@ def _lived(
     return found
 
 
-def _module(programs: dict[str, Any], names: tuple[str, ...], units: Any) -> Operator:
-    return Operator({name: programs[name] for name in names}, names, programs, units)
+def _module(programs: dict[str, Any], names: tuple[str, ...], units: Any) -> Group:
+    return Group({name: programs[name] for name in names}, names, programs, units)
 
 
 def check_changed(seed: int) -> list[str]:
@@ -268,7 +283,7 @@ def check_changed(seed: int) -> list[str]:
     programs = {n: one for n, one in programs.items() if why_not(one, Route.UNBOUNDED) is None}
     if not programs:
         return ["refused"]
-    names = max(groups_of(programs), key=len)
+    names = max((one for groups in operators_of(programs) for one in groups), key=len)
     programs = {name: programs[name] for name in names}
     events = stream_for(rng, file)
     for time, event in enumerate(events, 1):

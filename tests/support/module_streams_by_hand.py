@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.chain.all_on_spark import read_plan
-from celc_runtime.chain.streams.operators import Operator
-from celc_runtime.chain.streams.tasks import ModuleTask, finished, packed, unpacked
+from celc_runtime.chain.streams.operators import Group
+from celc_runtime.chain.streams.packers import packed, packers_of
+from celc_runtime.chain.streams.tasks import OperatorTask, finished, unpacked
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.stored.texts import text_of
@@ -28,12 +29,19 @@ from streams_by_hand import (
 class ModuleOperator:
     """The operator of a stream of several queries: what it is given, and what it answers.
 
-    Its task is made anew for every micro-batch.
+    Its task is made anew for every micro-batch. more: further groups that it serves.
     """
 
-    def __init__(self, operator: Operator, options: StreamOptions, rng: random.Random) -> None:
-        self.operator = operator
+    def __init__(
+        self,
+        group: Group,
+        options: StreamOptions,
+        rng: random.Random,
+        more: Sequence[tuple[Group, StreamOptions]] = (),
+    ) -> None:
+        self.group = group
         self.options = options
+        self.more = [*more]
         self.headers: dict[int, bytes] = {}
         self.segments: dict[int, dict[int, bytes]] = {}
         self.timers: dict[int, set[int]] = {}
@@ -42,15 +50,19 @@ class ModuleOperator:
         self.kept: dict[int, dict[str, int]] = {}
         self._rng = rng
 
+    @property
+    def served(self) -> list[tuple[Group, StreamOptions]]:
+        return [(self.group, self.options), *self.more]
+
     def advance(self, events: pa.Table | None, watermark: int) -> list[dict[str, Any]]:
         """One micro-batch; as `streams_by_hand.Operator.advance`."""
         self.watermark = max(self.watermark, watermark)
         blocks: dict[int, list[bytes]] = {}
         if events is not None:
-            for batch in packed(self.operator, self.options, batches_of(events, self._rng)):
+            for batch in packed(packers_of(self.served), batches_of(events, self._rng)):
                 for row in batch.to_pylist():
                     blocks.setdefault(row["bucket"], []).append(row["events"])
-        self._task = ModuleTask(self.operator, self.options)
+        self._task = OperatorTask(self.served)
         told = [row for label, of_label in blocks.items() for row in self._step(label, of_label)]
         border = self.watermark + self._rng.randint(0, 1)
         due = [(label, t) for label, timers in self.timers.items() for t in timers if t < border]
@@ -82,10 +94,10 @@ class ModuleOperator:
                 for label, header in self.headers.items()
             ]
             batch = pa.RecordBatch.from_pylist(states, schema=STATES)
-            found = finished(self.operator, self.options, [batch])
+            found = finished(self.served, [batch])
             return [row for rows in found for row in rows.to_pylist()]
         self.watermark = AFTER_ALL
-        self._task = ModuleTask(self.operator, self.options)
+        self._task = OperatorTask(self.served)
         return self._unpacked([row for label in [*self.headers] for row in self._step(label, [])])
 
     def _step(
@@ -99,6 +111,9 @@ class ModuleOperator:
         if step.is_changed:
             self.headers[label] = step.header
         for place in step.removed:
+            if place == HEADER:
+                del self.headers[label]
+                continue
             del stored[place]
         for place, data in step.written.items():
             assert place not in stored, "a segment is never changed"
@@ -115,26 +130,28 @@ class ModuleOperator:
         batch = pa.RecordBatch.from_pydict(
             {name: pa.array([row[name] for row in told], type) for name, type in columns.items()}
         )
-        found = unpacked(self.operator, self.options, [batch])
+        found = unpacked(self.served, [batch])
         return [row for rows in found for row in rows.to_pylist()]
 
 
 def module_streamed(
-    operator: Operator,
+    group: Group,
     table: pa.Table,
     rng: random.Random,
     *,
     time: str = "ts",
     options: StreamOptions | None = None,
     largest: int = 3,
+    more: Sequence[tuple[Group, StreamOptions]] = (),
 ) -> list[dict[str, Any]]:
     """The rows that come out of a table in micro-batches of up to `largest` rows, in an order that
     the watermark's delay allows, which is drawn too."""
     # As Spark makes them, before Python.
-    plain = {n: one for n, one in operator.programs.items() if not one.plan.source.reads}
-    table = with_derived(read_plan(plain, operator.programs), table)
+    programs = {n: p for one in (group, *(g for g, _ in more)) for n, p in one.programs.items()}
+    plain = {n: one for n, one in programs.items() if not one.plan.source.reads}
+    table = with_derived(read_plan(plain, programs), table)
     with perhaps_in_sections(rng):
-        run = ModuleOperator(operator, options or StreamOptions({}), rng)
+        run = ModuleOperator(group, options or StreamOptions({}), rng, more)
         times = [microseconds(one) for one in table.column(time).to_pylist()]
         rows: list[dict[str, Any]] = []
         for chosen, watermark in micro_batches(times, rng.choice((1, 2, 5, 1000)), rng, largest):

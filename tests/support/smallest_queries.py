@@ -47,6 +47,7 @@ def low(x: Any) -> Any:
 
 
 _BELOW = "SELECT p.id AS id FROM S WHERE A AS p"
+_COMPUTED = "SELECT p.id AS id FROM S WHERE A AS p PARTITION BY id % 2 WITHIN 1 HOUR"
 _WAITS = "SELECT LONGEST p.id AS id FROM S WHERE A AS p ; (B)+ WITHIN 9 EVENTS"
 
 _FUNCTION = {"aggregate": "FUNCTION low(INT[]): BOOLEAN\n"}
@@ -126,6 +127,10 @@ PARTS = (
     Part(
         "reads a query with `LONGEST` of EVENTS",
         {"streams": "below, S", "second": "below AS y", "below": _WAITS},
+    ),
+    Part(
+        "reads a query with a computed key",
+        {"streams": "below, S", "second": "below AS y", "below": _COMPUTED},
     ),
     Part("uncertain time", {"times": "UNCERTAIN [ts, high] BY 1 SECONDS "}),
     Part("events that last", {"times": "LASTING [high, ts] "}),

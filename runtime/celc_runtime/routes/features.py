@@ -107,11 +107,10 @@ def why_apart(program: Program) -> str:
     """Why one operator of a stream cannot run a query together with those that it reads; empty if
     it can, or reads none."""
     sources = [one.plan.source for one in _chain(program)]
-    if len({source.partition_by for source in sources}) > 1:
-        return "it has another PARTITION BY than a query that it reads, directly or not"
     if any(source.chosen_keys for source in sources):
         return "a key of PARTITION BY is another attribute for each event type"
-    if len({tuple(map(source.type_of, source.partition_by)) for source in sources}) > 1:
+    common = set.intersection(*({*source.partition_by} for source in sources))
+    if any(len({source.type_of(name) for source in sources}) > 1 for name in common):
         return "its keys are of other types than those of a query that it reads, directly or not"
     if any(source.made.intersection(source.partition_by) for source in sources):
         return "a key of PARTITION BY is computed"

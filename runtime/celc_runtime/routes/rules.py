@@ -135,9 +135,9 @@ RULES = (
         "reader-on-a-stream",
         "it reads the rows of {reads}, and one operator of a stream cannot run them together, "
         "because {apart}",
-        "make PARTITION BY the same in all of them, or write the rows of {read} to a table "
-        "(match_stream, a stream of its own), and read this table as a stream in a file of its "
-        "own: {declared}",
+        "name columns in PARTITION BY that the DataFrame has, or write the rows of {read} to a "
+        "table (match_stream, a stream of its own), and read this table as a stream in a file of "
+        "its own: {declared}",
     ),
     _refused(
         _STREAMS,

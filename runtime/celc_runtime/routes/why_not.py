@@ -89,7 +89,11 @@ def _words(program: Asked) -> dict[str, str]:
 
 def _as_stream(plan: Plan) -> str:
     """The declaration of the rows of a query as a stream of events that last, in one line."""
-    shown = {name: plan.source.type_of(name) for name in plan.source.partition_by}
+    shown = {
+        # A computed key has its text for a name, which cannot stand in a declaration.
+        name if name.isidentifier() else f"key_{number}": plan.source.type_of(name)
+        for number, name in enumerate(plan.source.partition_by, 1)
+    }
     shown |= {one.name: one.type for one in plan.answer.expressions}
     time = plan.source.type_of(plan.source.order_by[0]) if plan.source.order_by else "TIMESTAMP"
     shown |= {"start_time": time, "end_time": time}

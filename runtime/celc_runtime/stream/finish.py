@@ -137,18 +137,32 @@ def first_header(
     return None if found is None else found[1]
 
 
-def all_headers(spark: SparkSession, checkpoint: str) -> dict[str, list[bytes]]:
-    """The headers of all buckets by state variable; empty: no micro-batch has been completed."""
+def headers_of(
+    spark: SparkSession, checkpoint: str, variable: str, operators: int
+) -> list[tuple[int, bytes]]:
+    """The labels of all buckets of an operator, with their headers; the arguments are those of
+    `first_header`."""
+    if not _batches(spark, posixpath.join(checkpoint, "commits")):
+        return []
+    return _headers(_pieces(spark, checkpoint, variable, operators))
+
+
+def all_headers(spark: SparkSession, checkpoint: str) -> dict[str, dict[int, bytes]]:
+    """The headers of all buckets by state variable and label; empty: no micro-batch has been
+    completed."""
     if not _batches(spark, posixpath.join(checkpoint, "commits")):
         return {}
     operators = _operators(spark, checkpoint)
     found = [name for _, properties in operators for name in _VARIABLE.findall(properties)]
-    headers = {}
-    for variable in sorted(found, key=lambda name: (len(name), name)):
-        pieces = _pieces(spark, checkpoint, variable, len(operators))
-        rows = pieces.where(f"place = {HEADER}").select("data").collect()
-        headers[variable] = [bytes_of(row[0]) for row in rows]
-    return headers
+    return {
+        variable: dict(_headers(_pieces(spark, checkpoint, variable, len(operators))))
+        for variable in sorted(found, key=lambda name: (len(name), name))
+    }
+
+
+def _headers(pieces: DataFrame) -> list[tuple[int, bytes]]:
+    rows = pieces.where(f"place = {HEADER}").select("bucket", "data").collect()
+    return [(row[0], bytes_of(row[1])) for row in rows]
 
 
 def _states(spark: SparkSession, checkpoint: str, variable: str, operators: int) -> DataFrame:

@@ -29,7 +29,7 @@ from celc_runtime.stream.one_bucket.known_keys import relevant_types
 from celc_runtime.stream.rules import all_concern, stream_program
 from celc_runtime.stream.stored.blocks import IN_TIME, TOO_FAR, block_of
 from celc_runtime.stream.stored.key_table import grouped, hashes_of
-from celc_runtime.stream.stored.rows import RowLayout
+from celc_runtime.stream.stored.rows import Keys, RowLayout
 from celc_runtime.stream.stored.rows import Rows as PackedRows
 
 PACKED_DDL = "bucket INT, events BINARY"
@@ -151,9 +151,21 @@ def _idle(plan: Plan, options: StreamOptions, codes: np.ndarray) -> pa.Array | N
 class Packer:
     """Packs events for the buckets of a stream."""
 
-    def __init__(self, plan: Plan, options: StreamOptions) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        options: StreamOptions,
+        labels: np.ndarray | None = None,
+        spread: Sequence[str] | None = None,
+    ) -> None:
+        """labels: int32, of the buckets; None: those of a stream of one query. spread: the keys by
+        which rows are spread over buckets, in their order; None: all."""
         self.layout = row_layout(plan, options.tiebreak_types)
-        self._labels = labels_of(options.buckets)
+        self._spread = None
+        if spread is not None and [*spread] != [one.name for one in self.layout.keys]:
+            keys = {one.name: one for one in self.layout.keys}
+            self._spread = RowLayout((), [keys[name] for name in spread], 1)
+        self._labels = labels_of(options.buckets) if labels is None else labels
         self.time = [field.name for field in self.layout.fields].index(plan.source.order_by[0])
 
     def packed(self, parts: Sequence[Part]) -> pa.RecordBatch:
@@ -167,7 +179,7 @@ class Packer:
         ahead = np.concatenate([part.ahead for part in parts])
         undeclared = sum(part.undeclared for part in parts)
         count = len(self._labels)
-        buckets = (hashes_of(layout.keys_of(rows)) % np.uint64(count)).astype(np.int64)
+        buckets = (hashes_of(self._keys_of(rows)) % np.uint64(count)).astype(np.int64)
         codes = 2 * buckets + np.where(ahead, TOO_FAR, IN_TIME)
         order, edges = grouped(codes, 2 * count)
         found, blocks = [], []
@@ -180,6 +192,17 @@ class Packer:
                 blocks.append(block.data)
         arrays = [pa.array(found, pa.int32()), pa.array(blocks, pa.binary())]
         return pa.RecordBatch.from_arrays(arrays, schema=PACKED_SCHEMA)
+
+    def _keys_of(self, rows: PackedRows) -> Keys:
+        """What tells which bucket a row belongs to."""
+        if self._spread is None:
+            return self.layout.keys_of(rows)
+        columns = dict(
+            zip((one.name for one in self.layout.fields), self.layout.columns(rows), strict=True)
+        )
+        of_spread = [columns[one.name] for one in self._spread.keys]
+        zeros = np.zeros(len(rows.records), np.int64)
+        return self._spread.keys_of(self._spread.encoded(of_spread, zeros))
 
 
 def check_order(query: str, name: str, column: pa.Array) -> None:

@@ -13,7 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime.arrow.arrays import as_keys
-from celc_runtime.stream.buckets import labels_of, spark_hashes
+from celc_runtime.stream.buckets import (
+    MOST_BUCKETS,
+    group_of_label,
+    labels_of,
+    labels_of_group,
+    spark_hashes,
+)
 from celc_runtime.stream.stored.key_table import found_in, grouped, hashes_of, numbered
 from celc_runtime.stream.stored.rows import Keys, RowField, RowLayout, Rows
 
@@ -213,3 +219,11 @@ def test_labels_spread_buckets_over_tasks(buckets: int) -> None:
 def test_the_hashes_of_spark() -> None:
     """As of `SELECT hash(0)`; the tests on Spark compare more of them."""
     assert spark_hashes(np.array([0, 1])).tolist() == [933211791, -559580957]
+
+
+@pytest.mark.parametrize("group", [0, 1, 77, (1 << 31) // MOST_BUCKETS - 1])
+def test_labels_of_groups_say_their_group_and_bucket(group: int) -> None:
+    labels = labels_of_group(group, MOST_BUCKETS)
+    assert spark_hashes(labels).tolist() == [MOST_BUCKETS * group + n for n in range(MOST_BUCKETS)]
+    assert {group_of_label(label) for label in labels[[0, 5, -1]].tolist()} == {group}
+    assert labels_of_group(group, 3).tolist() == labels[:3].tolist()

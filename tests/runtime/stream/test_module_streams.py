@@ -7,21 +7,23 @@ import pickle
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from cases_io import load_cases
+from celc_runtime.chain.columns import declared_types
 from celc_runtime.chain.streams import header
 from celc_runtime.chain.streams.header import ModuleState, UnitState
-from celc_runtime.chain.streams.match import groups_of
-from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.chain.streams.match import operators_of
+from celc_runtime.chain.streams.operators import Group, Wanted, group_of
 from celc_runtime.chain.streams.rearranged import arranged
 from celc_runtime.chain.streams.tasks import module_task
 from celc_runtime.plan.errors import EventError, PlanWarning, StateError
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check, why_not
-from celc_runtime.stream.buckets import FOR_EACH_TASK
+from celc_runtime.stream.buckets import FOR_EACH_TASK, group_of_label
 from celc_runtime.stream.formats import StreamOptions
 from engines import interpreted
 from module_streams_by_hand import ModuleOperator, module_streamed
@@ -66,14 +68,14 @@ def _compiled(text: str, **options: Any) -> Any:
 
 def _chain(**options: Any) -> ModuleOperator:
     program = _compiled(_CHAIN).queries["both"].program.on_spark
-    operator = operator_of(program, Wanted())
+    operator = group_of(program, Wanted())
     return ModuleOperator(operator, StreamOptions({}, **options), random.Random(1))
 
 
 def _together(text: str) -> ModuleOperator:
     programs = {n: q.program.on_spark for n, q in _compiled(text).queries.items()}
     return ModuleOperator(
-        Operator(programs, tuple(programs), programs), StreamOptions({}), random.Random(1)
+        Group(programs, tuple(programs), programs), StreamOptions({}), random.Random(1)
     )
 
 
@@ -127,7 +129,7 @@ def test_an_event_is_kept_once_for_all_queries() -> None:
         for n in range(6)
     )
     stream = _together(_DECLARED + queries)
-    (unit,) = stream.operator.units
+    (unit,) = stream.group.units
     assert [one.name for one in unit.programs] == [f"q{n}" for n in range(6)]
     stream.advance(_table(*((n, "A", n) for n in range(1, 9))), 0)
     assert stream.sum("waiting") == 8
@@ -139,6 +141,107 @@ def test_an_event_is_kept_once_for_all_queries() -> None:
     assert stream.sum("kept") == 0
 
 
+_OTHER_KEYS = """CREATE STREAM S {{
+  EVENT A {{ user: STRING, host: LONG, v: LONG, ts: TIMESTAMP }},
+  EVENT B {{ user: STRING, host: LONG, v: LONG, ts: TIMESTAMP }}
+}}
+QUERY low:
+SELECT a.v AS v FROM S WHERE A AS a ; B {low} WITHIN 6 MILLISECONDS [ts]
+QUERY high:
+SELECT * FROM low, S WHERE low AS x ; B AS y {high} WITHIN 30 MILLISECONDS [ts]
+QUERY over:
+SELECT * FROM low, high WHERE high AS x ; low AS y {over} WITHIN 60 MILLISECONDS [ts]
+"""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "over", "common"),
+    [
+        ("PARTITION BY user, host", "PARTITION BY user", "PARTITION BY user", ("user",)),
+        ("PARTITION BY user, host", "PARTITION BY host, user", "PARTITION BY host", ("host",)),
+        ("PARTITION BY host, user", "PARTITION BY user, host", "", ()),
+        ("PARTITION BY user, host", "PARTITION BY host", "", ()),
+    ],
+)
+def test_queries_with_other_keys_read_each_other(
+    low: str, high: str, over: str, common: tuple[str, ...]
+) -> None:
+    """Events are spread by the keys that all queries have; the answer is that of a table."""
+    module = _compiled(_OTHER_KEYS.format(low=low, high=high, over=over), tiebreak="number")
+    query = module.queries["over"]
+    group = group_of(query.program.on_spark, Wanted())
+    assert group.keys == common
+    rng, found = random.Random(4), 0
+    for _ in range(3):
+        columns = {
+            "type": rng.choices("AB", k=40),
+            "user": rng.choices(("a", "b", None), k=40),
+            "host": rng.choices((1, 2), k=40),
+            "v": pa.array(range(40), pa.int64()),
+            "ts": pa.array(
+                [instant(n + rng.choice((0, 1))) for n in range(40)], pa.timestamp("us", "UTC")
+            ),
+            "number": pa.array(range(40), pa.int64()),
+        }
+        table = pa.table(columns).sort_by([("ts", "ascending"), ("number", "ascending")])
+        options = StreamOptions({"number": "LONG"}, buckets=3 if common else 1)
+        rows = module_streamed(group, table, rng, options=options)
+        wanted = query.with_options(at_end="closed", positions=False).match_table(table)
+        told = same_rows(rows, wanted.to_pylist())
+        assert not told, told
+        found += len(wanted)
+    assert found
+
+
+def test_with_other_keys_a_bucket_says_what_is_late() -> None:
+    """What has been run of a partition of one query is not known for those of another."""
+    text = _OTHER_KEYS.format(low="PARTITION BY user, host", high="PARTITION BY user", over="")
+    program = _compiled(text).queries["high"].program.on_spark
+    stream = ModuleOperator(group_of(program, Wanted()), StreamOptions({}), random.Random(1))
+
+    def table(time: int, type: str) -> pa.Table:
+        stamp = pa.array([instant(time)], pa.timestamp("us", "UTC"))
+        return pa.table({"type": [type], "user": ["a"], "host": [time], "v": [1], "ts": stamp})
+
+    stream.advance(table(5, "A"), 9)
+    stream.advance(table(7, "B"), 12)
+    assert stream.counts["late"] == 1
+    stream.advance(table(13, "B"), 12)
+    assert stream.counts["late"] == 1
+
+
+def test_groups_with_other_keys_begin_and_go() -> None:
+    """A query with another PARTITION BY begins buckets of its own; those of a query that is gone
+    are emptied when a timer calls them."""
+    alone = _QUERIES["q1"].replace("PARTITION BY id ", "")
+    stream = _together(_DECLARED + _QUERIES["q0"])
+    stream.advance(_table((1, "A", 9), (2, "A", 9)), 0)
+    with pytest.warns(PlanWarning, match="query 'q1' begins"):
+        stream = _go_on(stream, _DECLARED + _QUERIES["q0"] + alone)
+    assert [one.number for one, _ in stream.served] == [0, 1]
+    stream.advance(_table((4, "A", 9), (5, "B", 0)), 3)
+    rows = stream.advance(None, 6)
+    assert Counter(row["query"] for row in rows) == {"q0": 3, "q1": 1}
+    labels = {label for label in stream.headers if group_of_label(label) == 0}
+    with pytest.warns(PlanWarning, match="the state of query 'q0' is dropped"):
+        stream = _go_on(stream, _DECLARED + alone)
+    stream.advance(None, 1000)
+    assert not labels & {*stream.headers}
+    assert not any(stream.segments[label] for label in labels)
+    stream.advance(_table((1001, "A", 9), (1002, "B", 0)), 1001)
+    assert len(stream.advance(None, 2000)) == 1
+
+
+def test_a_group_that_is_gone_is_told_without_the_checkpoint() -> None:
+    stream = _together(_DECLARED + _QUERIES["q0"])
+    stream.advance(_table((1, "A", 9)), 3)
+    other = _together(_DECLARED + _QUERIES["q1"].replace("PARTITION BY id ", ""))
+    other.group = replace(other.group, number=1)
+    other.headers, other.segments, other.timers = stream.headers, stream.segments, stream.timers
+    with pytest.raises(StateError, match=r"has the queries q0; .*name the checkpoint"):
+        other.advance(None, 1000)
+
+
 def test_a_process_keeps_what_it_knows_of_an_operator() -> None:
     """Each micro-batch sends the queries anew, and a file can have hundreds of them."""
     query = _compiled(_CHAIN).queries["both"]
@@ -146,7 +249,7 @@ def test_a_process_keeps_what_it_knows_of_an_operator() -> None:
 
     def sent(wanted: Wanted, options: dict[str, Any], **other: Any) -> Any:
         program = query.with_options(**other).program
-        return pickle.loads(pickle.dumps(module_task(program)))(wanted.plain, options)
+        return pickle.loads(pickle.dumps(module_task(program)))([(wanted.plain, options)])
 
     alone = sent(Wanted(), options)
     assert sent(Wanted(), options) is alone
@@ -161,8 +264,8 @@ def test_many_queries_have_fewer_buckets() -> None:
         "QUERY q{n}:\nSELECT x FROM S WHERE A AS x ; B PARTITION BY id WITHIN 5 MILLISECONDS [ts]\n"
     )
     few, many = ("".join(query.format(n=n) for n in range(count)) for count in (8, 9))
-    assert _together(_DECLARED + few).operator.buckets_of_task == FOR_EACH_TASK
-    assert _together(_DECLARED + many).operator.buckets_of_task == 1
+    assert _together(_DECLARED + few).group.buckets_of_task == FOR_EACH_TASK
+    assert _together(_DECLARED + many).group.buckets_of_task == 1
 
 
 def test_events_leave_when_the_queries_that_need_them_do_not_any_more() -> None:
@@ -172,7 +275,7 @@ QUERY long:
 SELECT x FROM S WHERE (B AS x ; B AS y) FILTER y.v < 0 PARTITION BY id WITHIN 900 MILLISECONDS [ts]
 """
     stream = _together(_DECLARED + text)
-    assert len(stream.operator.units) == 1
+    assert len(stream.group.units) == 1
     stream.advance(_table(*((n, "AB"[n % 2], n) for n in range(1, 21))), 0)
     stream.advance(None, 21)
     assert stream.sum("kept") > 10
@@ -220,9 +323,13 @@ _QUERIES = {
 def _go_on(stream: ModuleOperator, text: str) -> ModuleOperator:
     """The same stream with the queries of another file."""
     programs = {n: q.program.on_spark for n, q in _compiled(text).queries.items()}
-    groups = list(groups_of(programs))
-    ((names, goes_on),) = arranged(programs, groups, [[*stream.headers.values()]])
-    stream.operator = Operator(programs, names, programs, goes_on)
+    (groups,) = arranged(programs, operators_of(programs), [stream.headers])
+    types = frozenset().union(*map(declared_types, programs.values()))
+    stream.group, *more = (
+        Group({n: programs[n] for n in one.names}, one.names, programs, *one[1:], types)
+        for one in groups
+    )
+    stream.more = [(group, StreamOptions({})) for group in more]
     return stream
 
 
@@ -270,7 +377,6 @@ def test_what_cannot_go_on_is_told() -> None:
         (_QUERIES["q0"] + _QUERIES["q1"].replace("> 1", "> 7"), "query 'q1'.*the query's text"),
         (_QUERIES["q2"], "none is left of q0, q1"),
         (_QUERIES["q0"] + _QUERIES["q1"].replace("PARTITION BY id", ""), "of q1 has changed"),
-        (_QUERIES["q0"] + _QUERIES["q2"].replace("PARTITION BY id", ""), "the new of q2"),
     ):
         with pytest.raises(StateError, match=told):
             _go_on(stream, _DECLARED + text)
@@ -308,10 +414,14 @@ def test_a_changed_query_is_refused() -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
-def test_other_keys_are_refused_with_the_form_of_two_queries() -> None:
-    text = _CHAIN.replace("alone AS a\nPARTITION BY id", "alone AS a")
+def test_computed_keys_are_refused_with_the_form_of_two_queries() -> None:
+    text = _DECLARED + """QUERY pair:
+SELECT x.v AS v FROM S WHERE A AS x ; B PARTITION BY id % 2 WITHIN 10 MILLISECONDS [ts]
+QUERY both:
+SELECT * FROM pair WHERE pair AS p ; pair AS q WITHIN 90 MILLISECONDS [ts]
+"""
     program = _compiled(text).queries["both"].program
-    with pytest.raises(EventError, match=r"another PARTITION BY") as raised:
+    with pytest.raises(EventError, match=r"a key of PARTITION BY is computed") as raised:
         check(program, Route.STREAM)
     declared = re.search(r"CREATE STREAM pair .*$", str(raised.value))
     assert declared
@@ -355,7 +465,7 @@ def test_cases_as_streams(stem: str) -> None:
             table = table.append_column("number", numbers)
             closed = query.with_options(at_end="closed", positions=False, tiebreak="number")
             options = StreamOptions({"number": "LONG"})
-            rows = module_streamed(operator_of(program, Wanted()), table, rng, options=options)
+            rows = module_streamed(group_of(program, Wanted()), table, rng, options=options)
             told = same_rows(rows, closed.match_table(table).to_pylist())
             assert not told, f"{case.name} {name}\n{told}"
             compared += 1

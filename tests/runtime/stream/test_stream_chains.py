@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 from cases_io import Case, lasting_in, load_cases
-from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.chain.streams.operators import Group, Wanted, group_of
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.stream.formats import StreamOptions
@@ -83,9 +83,9 @@ def _problems(case: Case, reader: str, found: Counter[str]) -> Iterator[str]:
     ]
     table = source_table(module.queries["above"], events)
     table = table.append_column("number", pa.array(range(len(table)), pa.int64()))
-    operator = operator_of(programs["above"], Wanted())
+    operator = group_of(programs["above"], Wanted())
     if rng.random() < 0.5:
-        operator = Operator(programs, tuple(programs), programs)
+        operator = Group(programs, tuple(programs), programs)
     options = StreamOptions(columns)
     rows = module_streamed(operator, table, rng, time=_time(case), options=options)
     for name in operator.outputs:
@@ -189,7 +189,7 @@ def test_double_top_in_steps() -> None:
         rng = random.Random(seed)
         table = _quotes(rng)
         wanted = closed.match_table(table).to_pylist()
-        rows = module_streamed(operator_of(query.program.on_spark, Wanted()), table, rng, largest=6)
+        rows = module_streamed(group_of(query.program.on_spark, Wanted()), table, rng, largest=6)
         assert not same_rows(rows, wanted), seed
         found += len(wanted)
     assert found

@@ -63,9 +63,10 @@ class AllQueries:
         """The answers of all queries to a streaming DataFrame, each row once, as soon as it is
         certain.
 
-        Rows are as those of `match_all`, and the options as those of `match_stream`. Queries with
-        the same PARTITION BY and order share one operator: one shuffle, and a state for each
-        bucket. An event that is late for one of them is late for all. `celc_runtime.finish` ends
+        Rows are as those of `match_all`, and the options as those of `match_stream`. One
+        operator runs all queries but those with another event time, FOR EACH, or with EVENT OTHER:
+        one scan and one shuffle. Those with the same PARTITION BY share buckets, and an event that
+        is late for one of them is late for all. `celc_runtime.finish` ends
         the stream. With `checkpoint`, a stream goes on with the queries of a changed module: a new
         query begins with the events that arrive from then on, and the state of one that is gone is
         dropped.

@@ -18,7 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.chain.streams import header as headers
-from celc_runtime.chain.streams.checkpoint import BEGINS_ANEW, Fitting, fitting, record_of
+from celc_runtime.chain.streams.checkpoint import (
+    BEGINS_ANEW,
+    GOES_ON,
+    Fitting,
+    fitting,
+    other_queries,
+    record_of,
+)
 from celc_runtime.chain.streams.header import (
     MOST_UNITS,
     ModuleState,
@@ -28,6 +35,7 @@ from celc_runtime.chain.streams.header import (
 )
 from celc_runtime.chain.streams.unit_rows import UnitRows
 from celc_runtime.chain.streams.units import Unit
+from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.many.relevant_rows import RelevantRows
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Answer
@@ -101,8 +109,11 @@ class ModuleReader:
         *,
         changes: bool = False,
         remedy: str = BEGINS_ANEW,
+        one_key: bool = True,
     ) -> None:
-        """changes: whether buckets may have other queries; remedy: if not, what to do."""
+        """changes: whether buckets may have other queries; remedy: if not, what to do. one_key:
+        whether all queries have the same PARTITION BY; if not, a bucket has run its partitions up
+        to one time for all that is known of late events."""
         self._next_unit = 1 + max(unit.number for unit in units)
         if self._next_unit > MOST_UNITS:
             raise EventError(
@@ -112,7 +123,7 @@ class ModuleReader:
             )
         self.units = [UnitReader(unit, options) for unit in units]
         self._records = {one.unit.number: one.record for one in self.units}
-        self._changes, self._remedy = changes, remedy
+        self._changes, self._remedy, self._one_key = changes, remedy, one_key
         self._programs = {one.name: one for unit in units for one in unit.programs}
         self._counted = _counted_types(units)
 
@@ -199,7 +210,9 @@ class ModuleReader:
             if not len(rows.records) or len(self.units) == 1:
                 found.append(None)
                 continue
-            others = [pair for pair in zip(self.units, buckets, strict=True) if pair[0] is not one]
+            others = [*zip(self.units, buckets, strict=True)]
+            if self._one_key:
+                others = [pair for pair in others if pair[0] is not one]
             found.append(self._late_for(others, one.layout.keys_of(rows), one.times(rows)))
         return found
 
@@ -209,7 +222,10 @@ class ModuleReader:
         """bool[rows]: which events are late for one of some units."""
         late = np.zeros(len(times), np.bool_)
         for one, bucket in asked:
-            if len(times):
+            if not self._one_key:
+                frontier = bucket.state.frontier
+                late |= times <= (NEVER if frontier is None else frontier)
+            elif len(times):
                 late |= one.reader.late(bucket, keys, times)
         return late
 
@@ -231,6 +247,20 @@ class ModuleReader:
         layout = self.units[place].layout
         counts = self._counted[place][layout.codes(rows)]
         return rows if counts.all() else layout.taken(rows, np.flatnonzero(counts))
+
+
+def dropped(names: Sequence[str], header: bytes, *, changes: bool) -> ModuleStep:
+    """The step of a bucket of which no query is left: its state goes, without its header.
+
+    names: the queries of the module, of which none is there. changes: whether buckets may have
+    other queries; if not, raises StateError.
+    """
+    state = headers.read(named(names), header)
+    if not changes:
+        raise other_queries(names, state, GOES_ON)
+    unset = [] if state.timer is None else [state.timer]
+    pieces = _pieces({number: unit.header for number, unit in state.units.items()})
+    return ModuleStep(is_changed=False, removed=pieces, unset_timers=unset)
 
 
 def _as_stored(reading: Program) -> Program:

@@ -122,15 +122,15 @@ def fitting(
             if changed and fits:
                 raise _other_text(changed)
             if not fits or not changes:
-                raise _other_queries(records, state, remedy)
+                raise _other_records(records, state, remedy)
             left.add(number)
         headers[number] = unit.header
     dropped = {n: one.header for n, one in state.units.items() if n not in records}
     begun = [number for number in records if number not in state.units]
     if (dropped or (begun and state.units)) and not changes:
-        raise _other_queries(records, state, remedy)
+        raise _other_records(records, state, remedy)
     if any(number < state.next_unit for number in begun):
-        raise _other_queries(records, state, remedy)
+        raise _other_records(records, state, remedy)
     return Fitting(headers, frozenset(left), dropped)
 
 
@@ -160,8 +160,13 @@ def _other_text(names: Sequence[str]) -> StateError:
     )
 
 
-def _other_queries(records: Mapping[int, bytes], state: ModuleState, remedy: str) -> StateError:
+def _other_records(records: Mapping[int, bytes], state: ModuleState, remedy: str) -> StateError:
     names = names_in(record_in(UnitState(one, b"")) for one in records.values())
+    return other_queries(names, state, remedy)
+
+
+def other_queries(names: Sequence[str], state: ModuleState, remedy: str) -> StateError:
+    """The error where a bucket has other queries than those with these names."""
     found = names_in(map(record_in, state.units.values()))
     told = [
         f"{what}: {', '.join(some)}"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from celc_runtime.chain.streams.match import groups_of
-from celc_runtime.chain.streams.operators import Operator, Wanted, operator_of
+from celc_runtime.chain.streams.match import operators_of
+from celc_runtime.chain.streams.operators import Group, Wanted, group_of
 from celc_runtime.chain.streams.units import Unit
 from celc_runtime.program import Program, growth_line
 from celc_runtime.spark.input.pushdown import why_not_filtered
@@ -25,7 +25,7 @@ def explain_chain(program: Program, events: DataFrame) -> str:
     """
     check_stream(program, events, allow_unbounded_state=True)
     lines = [f"query {program.name!r} reads {' and '.join(map(repr, program.plan.source.reads))}"]
-    return "\n".join([*lines, *_of_operator(operator_of(program, Wanted()), events)])
+    return "\n".join([*lines, *_of_group(group_of(program, Wanted()), events)])
 
 
 def explain_module(programs: Mapping[str, Program], events: DataFrame) -> str:
@@ -35,31 +35,40 @@ def explain_module(programs: Mapping[str, Program], events: DataFrame) -> str:
     """
     for program in programs.values():
         check_stream(program, events, allow_unbounded_state=True)
-    groups = groups_of(programs)
-    lines = [f"{len(programs)} queries in {len(groups)} operators"]
-    if len(groups) > 1:
-        lines[0] += ", because their PARTITION BY or their order differ, or they are FOR EACH"
-    for number, names in enumerate(groups, 1):
+    operators = operators_of(programs)
+    lines = [f"{len(programs)} queries in {len(operators)} operator{'s' * (len(operators) > 1)}"]
+    if len(operators) > 1:
+        lines[0] += ", because their event times differ, or they are FOR EACH or name EVENT OTHER"
+    for number, groups in enumerate(operators, 1):
         lines += ["", f"operator {number}"]
-        group = {name: programs[name] for name in names}
-        if any(one.plan.source.parameters is not None for one in group.values()):
-            lines.append(f"query {names[0]!r} is FOR EACH row of a table: as match_stream runs it")
-            continue
-        lines += _of_operator(Operator(group, names, dict(programs)), events)
+        if len(groups) > 1:
+            lines[-1] += f": {len(groups)} groups of queries, because their PARTITION BY differ"
+        for names in groups:
+            group = {name: programs[name] for name in names}
+            if any(one.plan.source.parameters is not None for one in group.values()):
+                lines.append(
+                    f"query {names[0]!r} is FOR EACH row of a table: as match_stream runs it"
+                )
+                continue
+            lines += _of_group(Group(group, names, dict(programs)), events)
     return "\n".join(lines)
 
 
-def _of_operator(operator: Operator, events: DataFrame) -> list[str]:
-    source = next(iter(operator.programs.values())).plan.source
-    if source.key_columns:
-        each = operator.buckets_of_task
+def _of_group(group: Group, events: DataFrame) -> list[str]:
+    source = next(iter(group.programs.values())).plan.source
+    keys = source.partition_by if group.has_one_key else group.keys
+    if group.keys:
+        each = group.buckets_of_task
         lines = [
             f"buckets: {default_buckets(events.sparkSession, each)} of the keys of "
-            f"{', '.join(source.partition_by)} (at most {each} for each task that keeps states)"
+            f"{', '.join(keys)} (at most {each} for each task that keeps states)"
         ]
     else:
-        lines = ["buckets: 1, because without PARTITION BY there is one partition"]
-    for unit in operator.units:
+        why = "without PARTITION BY there is one partition"
+        if not group.has_one_key:
+            why = "queries read each other, and no key is in the PARTITION BY of all"
+        lines = [f"buckets: 1, because {why}"]
+    for unit in group.units:
         lines.append(f"  {_of_unit(unit)}")
         lines += [f"    {growth_line(one)}" for one in unit.programs if one.growth]
     return lines

@@ -1,8 +1,14 @@
 """Several queries on Structured Streaming: the plan, made on the driver.
 
-A stream has an operator for all queries whose partitions are alike: the same PARTITION BY and
-order. Each operator is that of `stream.match`, with several units in a bucket. A query FOR EACH has
-an operator of its own, because the number of a row is one of its keys.
+An operator is that of `stream.match`, with several units in a bucket. It serves all groups of
+queries, each with a PARTITION BY and buckets of its own, so that the input is read and shuffled
+once. Queries with another event time have an operator of their own, since an operator has one
+watermark; so has a query FOR EACH, because the number of a row is one of its keys, and one with
+EVENT OTHER, which reads rows of all types.
+
+Rejected: an operator for each PARTITION BY, whose rows come together in a union. The input is read
+as often, and Spark has the costs of as many operators, tasks and states: fifty rules with three
+keys took 1.7 times as long.
 """
 
 from __future__ import annotations
@@ -14,22 +20,24 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from celc_runtime.chain.all_on_spark import read_plan, wide
+from celc_runtime.chain.columns import declared_types
 from celc_runtime.chain.streams.header import first_unit
-from celc_runtime.chain.streams.operators import Operator, Wanted, operator_for, operator_of
+from celc_runtime.chain.streams.operators import Group, Wanted, group_for, group_of
 from celc_runtime.chain.streams.rearranged import rearranged
 from celc_runtime.chain.streams.tasks import check_header, module_step, module_task
 from celc_runtime.chain.tables import check_order
 from celc_runtime.many.answers import check_names
-from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program
-from celc_runtime.spark.input.columns import needed_columns
+from celc_runtime.spark.input.columns import column_named, needed_columns
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
+from celc_runtime.stream.buckets import group_of_label
 from celc_runtime.stream.finish import (
     check_checkpoint,
-    first_header,
+    headers_of,
     last_steps,
     remember_plan,
 )
@@ -52,6 +60,7 @@ from celc_runtime.stream.processor import STATE
 from celc_runtime.stream.session import prepare
 from celc_runtime.stream.stored.state import buckets_in
 from celc_runtime.stream.tasks import refused_schema
+from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -73,8 +82,7 @@ def chain_stream(program: Program, events: DataFrame, call: Call) -> DataFrame:
     """All matches of a query that reads others; see `CompiledQuery.match_stream`."""
     check_order(program)
     check_stream(program, events, allow_unbounded_state=call.allow_unbounded_state)
-    operator = operator_of(program, Wanted())
-    return _stream(program, [(operator, Wanted())], events, call)
+    return _stream(program, [[(group_of(program, Wanted()), Wanted())]], events, call)
 
 
 def module_stream(
@@ -88,104 +96,153 @@ def module_stream(
             check_order(program)
     first = next(iter(programs.values()))
     given = None if tiebreak is None else tuple(tiebreak)
-    groups = rearranged(programs, groups_of(programs), events.sparkSession, call.checkpoint)
-    wanted = [Wanted(names, given, goes_on) for names, goes_on in groups]
-    operators = [(operator_for(programs, one), one) for one in wanted]
+    operators = []
+    for served in rearranged(
+        programs, operators_of(programs), events.sparkSession, call.checkpoint
+    ):
+        types = frozenset[tuple[str, str]]().union(
+            *(declared_types(programs[name]) for one in served for name in one.names)
+        )
+        wanted = [Wanted(one.names, given, one.goes_on, one.number, types) for one in served]
+        operators.append([(group_for(programs, one), one) for one in wanted])
     return _stream(first, operators, events, call)
 
 
-def groups_of(programs: Mapping[str, Program]) -> list[tuple[str, ...]]:
-    """The queries of each operator, in the order of their first query."""
-    found: dict[Any, list[str]] = {}
-    for name, program in programs.items():
-        source = program.plan.source
+def operators_of(programs: Mapping[str, Program]) -> list[list[tuple[str, ...]]]:
+    """The queries of each group of each operator, in the order of their first query."""
+    groups: dict[Any, list[str]] = {}
+    for name, chain in _chains(programs).items():
+        source = programs[name].plan.source
         types = tuple(source.type_of(key) for key in source.key_columns)
         keys: tuple[Any, ...] = source.partition_by, source.chosen_keys, types, source.order_by
+        if len({programs[one].plan.source.partition_by for one in chain}) > 1:
+            keys = chain
         if source.parameters is not None:
-            keys = (*keys, name)
-        found.setdefault(keys, []).append(name)
-    return [tuple(names) for names in found.values()]
+            keys = (name,)
+        groups.setdefault(keys, []).append(name)
+    operators: dict[Any, list[tuple[str, ...]]] = {}
+    for names in groups.values():
+        sources = [programs[name].plan.source for name in names]
+        place: tuple[str, ...] = sources[0].order_by[:1]
+        if any(one.parameters is not None or one.rest for one in sources):
+            place = (*place, names[0])
+        operators.setdefault(place, []).append(tuple(names))
+    return [*operators.values()]
+
+
+def _chains(programs: Mapping[str, Program]) -> dict[str, tuple[str, ...]]:
+    """For each query, those that it is connected with, because one reads the other."""
+    found = {name: [name] for name in programs}
+    for name, program in programs.items():
+        for read in program.plan.source.reads:
+            if found[read] is not found[name]:
+                found[name] += found[read]
+                for one in found[read]:
+                    found[one] = found[name]
+    return {name: tuple(chain) for name, chain in found.items()}
+
+
+_Planned = Sequence[tuple[Group, Wanted]]
+"""The groups of an operator."""
 
 
 def _stream(
-    program: Program,
-    operators: Sequence[tuple[Operator, Wanted]],
-    events: DataFrame,
-    call: Call,
+    program: Program, operators: Sequence[_Planned], events: DataFrame, call: Call
 ) -> DataFrame:
     """The operators of a stream, whose rows come together."""
     named = _named(operators)
-    columns = [name for operator, _ in operators for name in operator.schema.names]
+    columns = [name for planned in operators for name in planned[0][0].schema.names]
     check_late(call.late, named, columns)
     duration(call.watermark, "watermark")
     check_buckets(call.buckets)
     if call.late == "side":
         _check_side(operators, named)
+    for planned in operators:
+        for group, _ in planned:
+            _tell_of_one_task(group)
     api = chosen_api(call.api)
     spark = events.sparkSession
     prepare(spark)
     found: list[DataFrame] = []
     last: dict[str, Any] = {}
     checks: dict[str, Any] = {}
-    for number, (operator, wanted) in enumerate(operators):
+    for number, planned in enumerate(operators):
         variable = f"{STATE}_{number}" if number else STATE
-        if any(one.plan.source.parameters is not None for one in operator.programs.values()):
-            one = _for_each(operator, events, call, variable)
+        groups = [group for group, _ in planned]
+        if any(_is_for_each(group) for group in groups):
+            one = _for_each(groups[0], events, call, variable)
             found.append(one)
             last |= last_steps(one)
             continue
-        rows, options = _rows_of(operator, events, call, variable, len(operators))
-        sent = options._asdict()
+        rows, options = _rows_of(groups, events, call, variable, len(operators))
+        sent = tuple(
+            (wanted.plain, own._asdict()) for (_, wanted), own in zip(planned, options, strict=True)
+        )
         route = partial(module_step, program)
         matches = in_buckets(
             rows,
-            partial(route("packed"), wanted.plain, sent),
-            partial(module_task(program), wanted.plain, sent),
-            partial(route("unpacked"), wanted.plain, sent),
-            _ddl(operator, options),
+            partial(route("packed"), sent),
+            partial(module_task(program), sent),
+            partial(route("unpacked"), sent),
+            _ddl(groups[0], options[0]),
             api=api,
-            metrics=_metrics(operator, number),
+            metrics=_metrics(groups[0], number),
             state=variable,
         )
         found.append(matches)
-        last[variable] = partial(route("finished"), wanted.plain, sent)
-        checks[variable] = partial(check_header, operator, options)
+        last[variable] = partial(route("finished"), sent)
+        checks[variable] = partial(check_header, [*zip(groups, options, strict=True)])
     if call.checkpoint is not None:
         check_checkpoint(spark, call.checkpoint, named, checks, len(operators))
     matches = reduce(lambda one, other: one.unionAll(other), found)
     return remember_plan(matches, named, last)
 
 
-def _named(operators: Sequence[tuple[Operator, Wanted]]) -> str:
-    names = [name for operator, _ in operators for name in operator.outputs]
+def _tell_of_one_task(group: Group) -> None:
+    if group.keys or group.has_one_key:
+        return
+    warn(
+        f"one task runs {', '.join(group.programs)}, because they read each other, and no key is "
+        "in the PARTITION BY of all: add one that all of them have, or write the rows that are "
+        "read to a table by a stream of their own, and read this as a stream",
+        PlanWarning,
+    )
+
+
+def _is_for_each(group: Group) -> bool:
+    return any(one.plan.source.parameters is not None for one in group.programs.values())
+
+
+def _named(operators: Sequence[_Planned]) -> str:
+    names = [name for planned in operators for group, _ in planned for name in group.outputs]
     return f"query {names[0]!r}" if len(names) == 1 else f"queries {', '.join(names)}"
 
 
-def _metrics(operator: Operator, number: int) -> str:
-    if operator.columns is None:
-        return operator.name
+def _metrics(group: Group, number: int) -> str:
+    if group.columns is None:
+        return group.name
     return f"match_all_{number}" if number else "match_all"
 
 
-def _check_side(operators: Sequence[tuple[Operator, Wanted]], named: str) -> None:
-    if len(operators) > 1:
-        groups = "; ".join(", ".join(operator.outputs) for operator, _ in operators)
+def _check_side(operators: Sequence[_Planned], named: str) -> None:
+    groups = [group for planned in operators for group, _ in planned]
+    if len(groups) > 1:
+        told = "; ".join(", ".join(group.outputs) for group in groups)
         raise EventError(
             f"{named}: late='side' returns each late event once, and these queries are "
-            f"{len(operators)} groups with partitions or an order of their own ({groups}), each "
+            f"{len(groups)} groups with partitions or an order of their own ({told}), each "
             "with events that are late for it: use late='drop' or late='error'"
         )
-    ((operator, _),) = operators
-    if any(one.plan.source.parameters is not None for one in operator.programs.values()):
+    if _is_for_each(groups[0]):
         raise EventError(
             f"{named} has an answer for each row of a table, and an event that is late is late for "
             "each of its rows: use late='drop' or late='error'"
         )
 
 
-def _for_each(operator: Operator, events: DataFrame, call: Call, variable: str) -> DataFrame:
+def _for_each(group: Group, events: DataFrame, call: Call, variable: str) -> DataFrame:
     """The operator of a query FOR EACH, its rows as those of all queries."""
-    (program,) = operator.programs.values()
+    (program,) = group.programs.values()
     matches = stream_matches(
         program,
         events,
@@ -199,19 +256,20 @@ def _for_each(operator: Operator, events: DataFrame, call: Call, variable: str) 
         checkpoint=None,
         state=variable,
     )
-    assert operator.columns is not None
+    assert group.columns is not None
     return remember_plan(
-        wide(operator.columns, program.name, matches), program.name, last_steps(matches)
+        wide(group.columns, program.name, matches), program.name, last_steps(matches)
     )
 
 
 def _rows_of(
-    operator: Operator, events: DataFrame, call: Call, variable: str, operators: int
-) -> tuple[DataFrame, StreamOptions]:
-    """The rows of the input with a watermark, and how they are run."""
-    programs = operator.programs
+    groups: Sequence[Group], events: DataFrame, call: Call, variable: str, operators: int
+) -> tuple[DataFrame, list[StreamOptions]]:
+    """The rows of the input with a watermark, and how each group runs them."""
+    programs = {name: one for group in groups for name, one in group.programs.items()}
     plain = {name: one for name, one in programs.items() if not one.plan.source.reads}
-    if len(operator.units) > 1:
+    several = sum(len(group.units) for group in groups) > 1
+    if several:
         for name, program in programs.items():
             if program.plan.source.rest:
                 raise EventError(
@@ -221,28 +279,39 @@ def _rows_of(
     read = read_plan(plain, programs)
     rows = needed_columns(read, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
-    order = operator.input.source.order_by[0]
+    order = groups[0].input.source.order_by[0]
     instant = instant_of(OrderColumn(order, "TIMESTAMP", types[order]))
+    conditions = [_conditions(group, rows) for group in groups]
+    # Each condition is tested once: before the watermark, behind which rows are filtered by it.
+    wanted: list[list[str]] = []
+    for number, of_group in enumerate(conditions):
+        wanted.append([""] * len(of_group))
+        for place, condition in enumerate(of_group):
+            if condition is not None and several:
+                name = unused_name(f"celc_wanted_{number}_{place}", rows.columns)
+                rows, wanted[number][place] = rows.withColumn(name, condition), name
+                of_group[place] = column_named(name)
+    every = [one for of_group in conditions for one in of_group]
+    known = [one for one in every if one is not None]
+    kept = reduce(or_, known) if len(known) == len(every) else None
     rows, moment = watermarked(
-        rows, instant, call.watermark, call.max_event_time_skew, partial(_kept, operator)
+        rows, instant, call.watermark, call.max_event_time_skew, lambda _: kept
     )
-    wanted = []
-    for number, condition in enumerate(_conditions(operator, rows)):
-        wanted.append("")
-        if condition is not None and len(operator.units) > 1:
-            wanted[-1] = unused_name(f"celc_wanted_{number}", rows.columns)
-            rows = rows.withColumn(wanted[-1], condition)
     ties: dict[str, str] = {}
     for program in programs.values():
         ties |= _tie_types(program, types)
-    options = StreamOptions(
-        tiebreak_types=ties,
-        late=call.late,
-        has_types=operator.input.source.type_name in types,
-        ahead=moment,
-        wanted=tuple(wanted),
-        buckets=_buckets(operator, events.sparkSession, call, variable, operators),
-    )
+    recorded = _recorded_buckets(groups, events.sparkSession, call, variable, operators)
+    options = [
+        StreamOptions(
+            tiebreak_types=ties,
+            late=call.late,
+            has_types=group.input.source.type_name in types,
+            ahead=moment,
+            wanted=tuple(of_group),
+            buckets=_buckets(group, events.sparkSession, call, recorded.get(group.number)),
+        )
+        for group, of_group in zip(groups, wanted, strict=True)
+    ]
     return rows, options
 
 
@@ -254,25 +323,18 @@ def _tie_types(program: Program, types: dict[str, str]) -> dict[str, str]:
     return tiebreak_types(named, types)
 
 
-def _kept(operator: Operator, rows: DataFrame) -> Column | None:
-    """A condition on the rows that can matter to a query; None: all can."""
-    conditions = _conditions(operator, rows)
-    known = [one for one in conditions if one is not None]
-    return reduce(or_, known) if len(known) == len(conditions) else None
-
-
-def _conditions(operator: Operator, rows: DataFrame) -> list[Column | None]:
+def _conditions(group: Group, rows: DataFrame) -> list[Column | None]:
     """For each unit, a condition on the rows that can matter to it; None: all can."""
     from pyspark.sql import functions
 
     found: list[Column | None] = []
-    for unit in operator.units:
+    for unit in group.units:
         plans = [one.plan for one in unit.programs]
         if unit.reads and not unit.declared:
             found.append(functions.lit(False))
-        elif unit.reads and operator.input.source.type_name in rows.columns:
-            stream = replace(operator.input.source, stream_column="stream" in rows.columns)
-            plan = replace(operator.input, source=stream)
+        elif unit.reads and group.input.source.type_name in rows.columns:
+            stream = replace(group.input.source, stream_column="stream" in rows.columns)
+            plan = replace(group.input, source=stream)
             found.append(is_of_types(plan, sorted(unit.declared)))
         elif unit.reads or any(map(why_not_filtered, plans)):
             found.append(None)
@@ -282,22 +344,27 @@ def _conditions(operator: Operator, rows: DataFrame) -> list[Column | None]:
     return found
 
 
-def _buckets(
-    operator: Operator, spark: SparkSession, call: Call, variable: str, operators: int
-) -> int:
-    first = next(iter(operator.programs.values()))
-    if not first.plan.source.key_columns:
-        return 1  # there is only one partition
-    if call.buckets is not None:
-        return call.buckets
-    header = None
-    if call.checkpoint is not None:
-        header = first_header(spark, call.checkpoint, variable, operators)
-    recorded = None if header is None else buckets_in(first_unit(header))
-    return recorded or default_buckets(spark, operator.buckets_of_task)
+def _recorded_buckets(
+    groups: Sequence[Group], spark: SparkSession, call: Call, variable: str, operators: int
+) -> dict[int, int]:
+    """The number of buckets that a checkpoint has for each group that it knows."""
+    if call.buckets is not None or call.checkpoint is None:
+        return {}
+    found: dict[int, int] = {}
+    for label, header in headers_of(spark, call.checkpoint, variable, operators):
+        number = buckets_in(first_unit(header))
+        if number is not None:
+            found[group_of_label(label)] = number
+    return found
 
 
-def _ddl(operator: Operator, options: StreamOptions) -> str:
+def _buckets(group: Group, spark: SparkSession, call: Call, recorded: int | None) -> int:
+    if not group.keys:
+        return 1  # there is only one partition, or none of the keys is that of all queries
+    return call.buckets or recorded or default_buckets(spark, group.buckets_of_task)
+
+
+def _ddl(group: Group, options: StreamOptions) -> str:
     if options.late != "side":
-        return operator.ddl
-    return side_ddl(operator.ddl, refused_schema(operator.input, options))
+        return group.ddl
+    return side_ddl(group.ddl, refused_schema(group.input, options))

@@ -1,5 +1,10 @@
-"""What an operator of several queries runs and returns, as the driver and workers make it of one
-program and a few names."""
+"""The groups of queries that an operator runs, as the driver and workers make them of one program
+and a few names.
+
+A *group* is the queries of a module with the same PARTITION BY and order. Queries that read each
+other are in one group too, with the keys that all of them have. Each group has buckets of its own,
+and an operator serves several groups: the input is read and shuffled once for all.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from celc_runtime.chain.columns import levels_of, source_of
+from celc_runtime.chain.columns import Types, declared_types, levels_of, source_of
 from celc_runtime.chain.streams.bucket import ModuleReader
 from celc_runtime.chain.streams.checkpoint import BEGINS_ANEW, GOES_ON
 from celc_runtime.chain.streams.units import GoesOn, Shared, Unit, UnitOf, units_of
@@ -25,38 +30,42 @@ _FEW_QUERIES = 8
 
 
 class Wanted(NamedTuple):
-    """The queries of an operator, in a form that is sent to workers; empty: the program that is
+    """The queries of a group, in a form that is sent to workers; empty: the program that is
     sent is a query that reads others, and is run with these."""
 
     names: tuple[str, ...] = ()
     tiebreak: tuple[str, ...] | None = None  # as of `with_options`
     goes_on: GoesOn | None = None  # None: the queries of the checkpoint are these
+    number: int = 0  # of the group
+    others: Types = frozenset()  # as of `Group`
 
     @property
     def plain(self) -> tuple[Any, ...]:
         """The same in tuples alone, which a worker reads before it has celc's own classes."""
         if self.goes_on is None:
-            return self.names, self.tiebreak, None
+            return self.names, self.tiebreak, None, self.number, tuple(sorted(self.others))
         units = tuple(
             (one.number, one.names, one.shared and tuple(one.shared)) for one in self.goes_on.units
         )
-        return self.names, self.tiebreak, (units, self.goes_on.next_unit)
+        goes_on = units, self.goes_on.next_unit
+        return self.names, self.tiebreak, goes_on, self.number, tuple(sorted(self.others))
 
     @classmethod
     def of(cls, plain: Sequence[Any]) -> Wanted:
         """What `plain` made tuples of."""
-        names, tiebreak, goes_on = plain
+        names, tiebreak, goes_on, number, types = plain
+        others = frozenset((stream, type) for stream, type in types)
         if goes_on is None:
-            return cls(names, tiebreak)
+            return cls(names, tiebreak, None, number, others)
         units = tuple(
-            UnitOf(number, of, shared and Shared(*shared)) for number, of, shared in goes_on[0]
+            UnitOf(unit, of, shared and Shared(*shared)) for unit, of, shared in goes_on[0]
         )
-        return cls(names, tiebreak, GoesOn(units, goes_on[1]))
+        return cls(names, tiebreak, GoesOn(units, goes_on[1]), number, others)
 
 
 @dataclass(frozen=True, eq=False)
-class Operator:
-    """Several queries that one operator of a stream runs."""
+class Group:
+    """Queries with the same PARTITION BY and order, or that read each other. They share buckets."""
 
     programs: dict[str, Program]  # each after those whose rows it reads
     outputs: tuple[str, ...]  # whose rows are returned
@@ -64,15 +73,38 @@ class Operator:
     """Of `match_all_stream`: all queries of the module, each a column. None: the rows are those of
     one query."""
     goes_on: GoesOn | None = None  # as of `Wanted`
+    number: int = 0  # by which its buckets are labelled, for as long as the checkpoint lives
+    others: Types = frozenset()  # event types that only other groups of the operator read
 
     @cached_property
     def units(self) -> list[Unit]:
-        return units_of(self.programs, self.goes_on)
+        return units_of(self.programs, self.goes_on, self.others)
 
     def reader(self, options: StreamOptions) -> ModuleReader:
         """What runs the units in their buckets."""
         remedy = BEGINS_ANEW if self.columns is None else GOES_ON
-        return ModuleReader(self.units, options, changes=self.goes_on is not None, remedy=remedy)
+        return ModuleReader(
+            self.units,
+            options,
+            changes=self.goes_on is not None,
+            remedy=remedy,
+            one_key=self.has_one_key,
+        )
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that all queries have, by which events are spread over buckets. So all
+        partitions of a query with more keys that a reader sees are in one bucket."""
+        sources = [one.plan.source for one in self.programs.values()]
+        if sources[0].chosen_keys:
+            return tuple(sources[0].key_columns)  # then all have the same
+        common = set.intersection(*({*source.partition_by} for source in sources))
+        return tuple(name for name in sources[0].partition_by if name in common)
+
+    @cached_property
+    def has_one_key(self) -> bool:
+        """Whether all queries have the same PARTITION BY."""
+        return len({one.plan.source.partition_by for one in self.programs.values()}) == 1
 
     @property
     def buckets_of_task(self) -> int:
@@ -85,7 +117,7 @@ class Operator:
         """For messages: of the query, or of all."""
         return self.outputs[0] if self.columns is None else ", ".join(self.outputs)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the rows."""
         if self.columns is None:
@@ -118,7 +150,7 @@ class Operator:
             type_column=found.source.type_column or len(types) > 1,
             stream_column=found.source.stream_column
             or len({name for _, name in types}) < len(types),
-            partition_by=first.partition_by,
+            partition_by=first.partition_by if self.has_one_key else self.keys,
             chosen_keys=first.chosen_keys,
             derived=(),
             reads=(),
@@ -127,18 +159,30 @@ class Operator:
         return replace(found, name=self.name, source=source)
 
 
-def operator_of(program: Program, wanted: Wanted) -> Operator:
-    """The operator that a program and the names of queries stand for."""
+Served = Sequence[tuple[Group, StreamOptions]]
+"""The groups of an operator, with the options of the stream as they are for each."""
+
+
+def group_of(program: Program, wanted: Wanted) -> Group:
+    """The group that a program and the names of queries stand for."""
     if not wanted.names:
-        return Operator(levels_of(program), (program.name,), None)
+        return Group(levels_of(program), (program.name,), None)
     queries = {
         name: query.program.with_options(tiebreak=wanted.tiebreak).on_spark
         for name, query in program.module["QUERIES"].items()
     }
-    return operator_for(queries, wanted)
+    return group_for(queries, wanted)
 
 
-def operator_for(queries: Mapping[str, Program], wanted: Wanted) -> Operator:
-    """The operator of some of a module's queries."""
+def group_for(queries: Mapping[str, Program], wanted: Wanted) -> Group:
+    """The group of some of a module's queries."""
     programs = {name: queries[name] for name in wanted.names}
-    return Operator(programs, wanted.names, dict(queries), wanted.goes_on)
+    own = frozenset().union(*map(declared_types, programs.values()))
+    return Group(
+        programs,
+        wanted.names,
+        dict(queries),
+        wanted.goes_on,
+        wanted.number,
+        wanted.others - own,
+    )

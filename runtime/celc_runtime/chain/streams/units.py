@@ -1,4 +1,4 @@
-"""The units of an operator: the queries that it runs, each after those whose rows it reads.
+"""The units of a group: its queries, each after those whose rows it reads.
 
 A query that reads others is run as on any stream: its events wait until the watermark has passed
 them. Rows of another query come when they are known, which can be later than their ends: matches
@@ -49,7 +49,7 @@ class UnitOf(NamedTuple):
 
 
 class GoesOn(NamedTuple):
-    """What an operator goes on with from a checkpoint."""
+    """What a group goes on with from a checkpoint."""
 
     units: tuple[UnitOf, ...]
     next_unit: int  # the least number that no unit of the checkpoint has had
@@ -57,7 +57,7 @@ class GoesOn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A query of an operator, or several that share their events."""
+    """A query of a group, or several that share their events."""
 
     query: Program  # as it is compiled; of several: a program that reads for all, and is never run
     lag: int  # microseconds by which its watermark is behind that of the stream
@@ -159,15 +159,18 @@ class Unit:
         return watermark - self.lag
 
 
-def units_of(programs: Mapping[str, Program], goes_on: GoesOn | None = None) -> list[Unit]:
-    """The units of an operator that runs these queries; they are ordered, each after those whose
+def units_of(
+    programs: Mapping[str, Program], goes_on: GoesOn | None = None, others: Types = frozenset()
+) -> list[Unit]:
+    """The units of a group of these queries; they are ordered, each after those whose
     rows it reads.
 
     goes_on: with units of a checkpoint, whose queries are among these; None: it is begun with these
-    queries. Others are units of their own, so that they read the events that come from now on.
+    queries. New ones are units of their own, so that they read the events that come from now on.
+    others: event types that only queries of other groups read.
     """
     recorded, first = goes_on or ((), 0)
-    types = frozenset().union(*map(declared_types, programs.values()))
+    types = others.union(*map(declared_types, programs.values()))
     new = [one for name, one in programs.items() if all(name not in of.names for of in recorded)]
     places = {name: place for place, name in enumerate(programs)}
     found: list[tuple[UnitOf, list[Program]]] = [
@@ -184,8 +187,7 @@ def units_of(programs: Mapping[str, Program], goes_on: GoesOn | None = None) -> 
         lag = max((known[read] for read in query.plan.source.reads), default=0)
         known |= {program.name: lag + _known_after(program) for program in group}
         members = tuple(group) if is_shared else ()
-        others = types - declared_types(query)
-        units.append(Unit(query, lag, others, of.number, members, of.shared))
+        units.append(Unit(query, lag, types - declared_types(query), of.number, members, of.shared))
     return units
 
 
