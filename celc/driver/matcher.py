@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from celc_runtime.arrow.arrays import plain_batch
@@ -12,7 +12,6 @@ from celc_runtime.arrow.events.sorting import is_sorted_stream, sort_columns
 from celc_runtime.chain.columns import source_of
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.jit.shipping import TOLD, module_of, text_of
-from celc_runtime.many.near.query import NearQuery
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.near.queries import SHARE
 from celc_runtime.plan.plan import Plan
@@ -20,6 +19,9 @@ from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.inner import over_events
 
 from celc.diagnostics.errors import Diagnostic
+
+if TYPE_CHECKING:
+    from celc_runtime.many.near.query import NearQuery
 
 
 class Matcher:

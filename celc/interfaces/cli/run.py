@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.plan.errors import EventError, EventWarning
@@ -19,7 +19,6 @@ from celc_runtime.query import CompiledQuery
 
 from celc.diagnostics.files import SUFFIX, SUFFIXES, query_files
 from celc.driver.matcher import Matcher, matches_of, matches_together, sharing
-from celc.driver.pipeline import Compilation
 from celc.interfaces.cli import match_formats
 from celc.interfaces.cli.declaring.schemas import SchemaOfFiles, told_of_sample
 from celc.interfaces.cli.near.misses import check_near_of_run, near_of, rows_of, write_near_misses
@@ -46,6 +45,9 @@ from celc.interfaces.cli.reading.parameter_tables import (
 from celc.interfaces.cli.reading.stream import EventStream
 from celc.interfaces.cli.reading.times import EPOCH_UNITS, TimeForm
 from celc.interfaces.cli.reading.wanted import Wanted
+
+if TYPE_CHECKING:
+    from celc.driver.pipeline import Compilation
 
 WIDTH = 80  # signs in a line of a table that does not go to a terminal
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from celc_runtime.arrow.arrays import plain_batch
-from celc_runtime.many.near.query import NearQuery
 from celc_runtime.plan.near.queries import SHARE
 
-from celc.driver.near import near_module, near_query
-from celc.driver.pipeline import Compilation
-from celc.interfaces.cli.match_formats import OtherRows
 from celc.interfaces.cli.output import tell
 from celc.interfaces.cli.problems import CommandProblem
-from celc.interfaces.cli.reading.stream import EventStream
+
+if TYPE_CHECKING:
+    from celc_runtime.many.near.query import NearQuery
+
+    from celc.driver.pipeline import Compilation
+    from celc.interfaces.cli.match_formats import OtherRows
+    from celc.interfaces.cli.reading.stream import EventStream
 
 
 def check_near(arguments: argparse.Namespace, others: Mapping[str, bool]) -> None:
@@ -45,6 +45,8 @@ def check_near_of_run(arguments: argparse.Namespace, format: str) -> None:
 def near_of(arguments: argparse.Namespace, compilation: Compilation, name: str) -> NearQuery:
     """The bent forms of a query; their warnings are told. Raises CommandProblem for wrong values of
     --near-by, and CelError."""
+    from celc.driver.near import near_query
+
     found, warned = near_query(
         [file.source for file in compilation.files],
         compilation.options,
@@ -61,6 +63,7 @@ def near_text(arguments: argparse.Namespace, compilation: Compilation, command: 
     """The text of a module that finds near misses. Raises as `near_of` does, and CommandProblem
     where there are several queries."""
     from celc.codegen.text.layout import formatted
+    from celc.driver.near import near_module
 
     if len(compilation.queries) > 1:
         names = ", ".join(compilation.names)
@@ -109,6 +112,9 @@ def write_near_misses(
     tables: Mapping[str, Any],
 ) -> None:
     """The near misses of one query. All events are gathered."""
+    import pyarrow as pa
+    from celc_runtime.arrow.arrays import plain_batch
+
     batches = [pa.Table.from_batches([plain_batch(batch)]) for batch in events.batches(None)]
     for batch in near.near_misses(
         pa.concat_tables(batches, promote_options="default"), **tables
@@ -119,4 +125,6 @@ def write_near_misses(
 
 def rows_of(near: NearQuery) -> OtherRows:
     """What a writer needs to know of near misses."""
+    from celc.interfaces.cli.match_formats import OtherRows
+
     return OtherRows(near.answer.name, near.output_schema)
