@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import random
 from decimal import Decimal
@@ -205,6 +206,25 @@ def test_a_column_that_goes_with_the_last_operand_is_null() -> None:
     )
     *_, row = celc.compile(text, order_by="ts").near_misses(_EVENTS).to_pylist()
     assert (row["v"], row["c"]) == (None, None)
+
+
+def test_durations_between_events_bend() -> None:
+    text = """CREATE STREAM S {
+      EVENT A { at: TIMESTAMP }, EVENT B { at: TIMESTAMP }, EVENT C { at: TIMESTAMP }
+    }
+    SELECT * FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER c.at - b.at <= b.at - a.at"""
+    seconds = [0, 100, 209]
+    at = pa.array(
+        [dt.datetime(2026, 7, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=s) for s in seconds]
+    )
+    events = pa.table({"type": list("ABC"), "at": at})
+    asked = celc.compile(text, order_by="at")
+    rows = asked.near_misses(events).to_pylist()
+    (row,) = [row for row in rows if row["part"].startswith("c.at")]
+    assert row["found"] == "INTERVAL '0 00:01:49' DAY TO SECOND"
+    assert row["amount"] == pytest.approx(0.9)
+    with pytest.raises(CelError, match="what is compared here is a duration"):
+        asked.near_misses(events, near={"at": 5.0})
 
 
 # --- what is left out and refused -----------------------------------------------------------------

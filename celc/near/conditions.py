@@ -14,7 +14,9 @@ from celc_runtime.plan.near.queries import SHARE, Sign
 from celc_runtime.values.types import NUMBERS, DataType, DecimalType
 
 from celc.core import formula as core
+from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source, Span
+from celc.near import messages
 from celc.near.edits import Edit
 from celc.near.labels import named
 from celc.parse import syntax
@@ -188,6 +190,9 @@ def moving_of(
         return found
     attributes = attributes_in(found.staying, names.sets)
     room = near.get(next(iter(attributes))) if len(attributes) == 1 else None
+    if room is not None and type is DataType.INTERVAL:
+        span = found.staying.span
+        raise CelError(names.source, (messages.amount_of_duration(next(iter(attributes)), span),))
     return Moving(side, left, type, share, room)
 
 
@@ -206,22 +211,23 @@ def attributes_in(expression: syntax.Expression, sets: frozenset[str]) -> frozen
     )
 
 
-def bent_text(moving: Moving, source: Source) -> str:
-    """The side that moves, at its furthest."""
+def bent_sides(moving: Moving, source: Source) -> tuple[Edit, ...]:
+    """The edits of the sides of a comparison that let one move to its furthest."""
     node, sign = moving.moving, "+" if moving.grows else "-"
     text = source.slice(node.span)
+    number = _number(node)
     if moving.one:
         assert isinstance(node, syntax.IntegerLiteral)
-        return str(node.value + (1 if moving.grows else -1))
-    if moving.type is DataType.INTERVAL:
-        return _bent_interval(moving, text)
-    number = _number(node)
-    if number is not None:
-        return _bent_number(moving, number)
-    room = _written(moving.room if moving.room is not None else moving.share)
-    if moving.room is not None:
-        return f"({text}) {sign} {room}"
-    return f"({text}) {sign} {room} * ABS({text})"
+        bent = str(node.value + (1 if moving.grows else -1))
+    elif moving.type is DataType.INTERVAL:
+        return _bent_interval(moving, source)
+    elif number is not None:
+        bent = _bent_number(moving, number)
+    elif moving.room is not None:
+        bent = f"({text}) {sign} {_written(moving.room)}"
+    else:
+        bent = f"({text}) {sign} {_written(moving.share)} * ABS({text})"
+    return (Edit(node.span, bent),)
 
 
 def _bent_number(moving: Moving, number: Decimal) -> str:
@@ -234,22 +240,22 @@ def _bent_number(moving: Moving, number: Decimal) -> str:
     return f"({format(moved, 'f') if exact else repr(moved)})"
 
 
-def _bent_interval(moving: Moving, text: str) -> str:
+def _bent_interval(moving: Moving, source: Source) -> tuple[Edit, ...]:
     node = moving.moving
-    if isinstance(node, syntax.DurationLiteral) and moving.room is None:
+    if isinstance(node, syntax.DurationLiteral):
         value = float(microseconds(node.parts))
         far = value + value * moving.share if moving.grows else value - value * moving.share
+        sign = MIRRORED[moving.side.operator] if moving.left_moves else moving.side.operator
         # Durations are whole microseconds, so the furthest is the last one inside.
-        inside = (
-            moving.side.operator in ("<", ">=")
-            if not moving.left_moves
-            else (moving.side.operator in (">", "<="))
-        )
-        whole = math.ceil(far) if inside else math.floor(far)
-        return f"({Decimal(whole) / 1_000_000:f} SECONDS)"
+        whole = math.ceil(far) if sign in ("<", ">=") else math.floor(far)
+        return (Edit(node.span, f"({Decimal(whole) / 1_000_000:f} SECONDS)"),)
+    # Durations are not divided, so both sides are multiplied.
     share = Fraction(repr(moving.share))
-    top = share.denominator + (share.numerator if moving.grows else -share.numerator)
-    return f"({text}) * {top} / {share.denominator}"
+    more_or_less = "+" if moving.grows else "-"
+    text, other = source.slice(node.span), source.slice(moving.staying.span)
+    times, more = share.denominator, share.numerator
+    bent = f"(({text}) * {times} {more_or_less} ABS({text}) * {more})"
+    return Edit(node.span, bent), Edit(moving.staying.span, f"(({other}) * {times})")
 
 
 def microseconds(parts: tuple[syntax.DurationPart, ...]) -> Fraction:

@@ -42,6 +42,16 @@ def other_positions(label: str, span: Span) -> Diagnostic:
     )
 
 
+def amount_of_duration(name: str, span: Span) -> Diagnostic:
+    """An amount, which is a number, for an attribute that is a duration."""
+    return error(
+        "no-near-misses",
+        span,
+        f"near gives a number for {name}, and what is compared here is a duration",
+        f"leave {name} out of near: the duration then moves by a tenth",
+    )
+
+
 def unknown_attribute(name: str, available: str, span: Span) -> Diagnostic:
     """An amount for an attribute that no event has."""
     return error(

@@ -18,7 +18,7 @@ from celc.near import messages
 from celc.near.conditions import (
     Found,
     Names,
-    bent_text,
+    bent_sides,
     comparisons,
     is_count,
     microseconds,
@@ -315,9 +315,7 @@ class _Finder:
         self, formula: syntax.Filter, found: Found, place: Span, moving: Any, repeated: bool
     ) -> Part:
         edits = tuple(
-            Edit(one.moving.span, bent_text(one, self.names.source))
-            for one in moving
-            if one is not None
+            edit for one in moving if one is not None for edit in bent_sides(one, self.names.source)
         )
         # Each is a query of its own, so the name only has to be another one.
         sides = measured(f"sides {place.start}", moving, found, self.names)
