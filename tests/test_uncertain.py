@@ -12,6 +12,7 @@ from cases_io import Case, load_cases, load_refused
 from celc_runtime import EventError
 from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.strategy import InWorlds
+from celc_runtime.run.walk import in_worlds
 from celc_runtime.stream.formats import StreamOptions
 from engines import interpreted, only_query, table_of
 from places import CASES
@@ -203,18 +204,20 @@ def test_wrong_times_are_named(low: list[Any], high: list[Any], told: str) -> No
         compiled("SELECT * WHERE A ; B").match_table(table)
 
 
-def test_memory_of_a_long_partition_is_that_of_the_window() -> None:
+def test_memory_of_a_long_partition_is_that_of_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = 1 << 10
+    monkeypatch.setattr(in_worlds, "_KEPT", kept)
     query = compiled("SELECT * WHERE A ; B WITHIN 5 [low]")
     run = query.run()
     most = rows = 0
-    for start in range(0, 400_000, 50_000):
-        times = range(start, start + 50_000)
+    for start in range(0, 8000, 1000):
+        times = range(start, start + 1000)
         batch = events(*[("AB"[time % 2], time, time + 2) for time in times]).to_batches()[0]
         rows += sum(map(len, run.push(batch)))
         most = max(most, run.stored_events)
     rows += sum(map(len, run.rest()))
-    assert most < 2 * (1 << 16) + 50_000
-    assert rows > 400_000
+    assert most < 2 * kept + 1000
+    assert rows > 8000
 
 
 def test_the_command_line_shows_confidences(
