@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 
 import hypothesis
 import pytest
-from spark_routes import INTERPRETED_PLANS, worker_python
+from spark_routes import INTERPRETED_PLANS, fewer_processes, worker_python
 
 _Test = TypeVar("_Test", bound=Callable[..., Any])
 
@@ -195,8 +195,8 @@ def long_over_connect(test: _Test) -> _Test:
 collect_ignore = [] if ON_SPARK else ["on_spark"]
 
 # Sessions in tests live for seconds: a JVM that compiles less, and with one thread, takes half. One
-# that has its memory from the start collects less garbage. To verify the bytecode of Spark's classes
-# takes three tenths of what a session needs to start.
+# that has its memory from the start collects less garbage. To verify the bytecode of Spark's
+# classes takes three tenths of what a session needs to start.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -Xms1g -Xmn500m "
@@ -235,8 +235,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         session = builder.remote("local[2]").getOrCreate()
     else:
         # Spark needs longer to compile a plan than to run it on some rows. Over Connect it compiles
-        # plans, as it does for users.
-        for name, value in INTERPRETED_PLANS.items():
+        # plans and keeps files, as it does for users.
+        for name, value in (INTERPRETED_PLANS | fewer_processes()).items():
             builder = builder.config(name, value)
         if not ON_SPARK:
             builder = builder.config(f"spark.executorEnv.{_NO_NUMBA}", "1")

@@ -31,6 +31,17 @@ INTERPRETED_PLANS = {
 }
 """Settings with which Spark compiles no plan."""
 
+
+def fewer_processes() -> dict[str, str]:
+    """Settings with which Spark asks no program of the system about each file of a checkpoint,
+    which took it two processes a file."""
+    room = "org.apache.spark.sql.execution.streaming"
+    if has_table_functions():
+        room += ".checkpointing"
+    name = f"{room}.FileSystemBasedCheckpointFileManager"
+    return {"spark.sql.streaming.checkpointFileManagerClass": name}
+
+
 _TYPES = {
     "id": pa.int32(),
     "src": pa.int32(),
