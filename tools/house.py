@@ -321,10 +321,9 @@ def _kernels(module: Module) -> Iterator[_Function]:
 # --- the table ------------------------------------------------------------------------------------
 
 
-def table(root: Path) -> Iterator[str]:
+def table(house: House) -> Iterator[str]:
     """The lines of the table of a tree."""
-    house = House(root)
-    modules = list(house.modules.values())
+    root, modules = house.root, list(house.modules.values())
     runtime = [one for one in modules if one.name.startswith("celc_runtime")]
     runs = [one for one in modules if one.name.startswith("celc_runtime.run")]
     engine = [one for one in modules if one.name.startswith("celc_runtime.engine")]
@@ -391,7 +390,7 @@ def main(arguments: Sequence[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     here = Path(__file__).resolve().parent.parent
-    print("\n".join(table(Path(arguments[0]) if arguments else here)))
+    print("\n".join(table(House(Path(arguments[0]) if arguments else here))))
     return 0
 
 
