@@ -300,10 +300,11 @@ def _thirty_cases() -> list[Case]:
     return cases
 
 
-@long_over_connect
+@pytest.mark.long
 def test_some_queries(spark: Any, tmp_path: Path) -> None:
-    """Three that keep different states. `test_checkpoints_on_spark` has six others, LONGEST among
-    them, and `test_stream_conformance` has more, without Spark."""
+    """Three that keep different states. In the suite `test_checkpoints_on_spark` has six others,
+    LONGEST among them, `test_many_queries_on_streams` eight, and `test_stream_conformance` has
+    more, without Spark."""
     cases = _thirty_cases()
     windows = [case for case in cases if case.name.startswith("24")][:1]
     groups = [[case] for case in cases[1:14:8] + windows]

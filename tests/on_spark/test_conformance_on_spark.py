@@ -33,17 +33,16 @@ def _frame(spark: Any, case: Case) -> Any:
     return _frames[key]
 
 
-_SOME_ROUTES = [
-    (
-        pytest.param(route, marks=pytest.mark.long)
-        if route in ("sorting sql", "match with positions")
-        or (ON_SPARK == "connect" and route != "match")
-        else route
-    )
-    for route in _ROUTES
-]
-"""Over Connect the thirty queries take every route, and everywhere a table function that sorts and
-positions."""
+def _routes(other: str) -> list[Any]:
+    """`match` and another route; the rest is marked `long`, and over Connect the other one too.
+
+    Each route has a plan of its own, which is the same for all queries: thirty of them take it.
+    """
+    suite = ("match",) if ON_SPARK == "connect" else ("match", other)
+    return [
+        route if route in suite else pytest.param(route, marks=pytest.mark.long)
+        for route in _ROUTES
+    ]
 
 
 @pytest.mark.parametrize("route", _ROUTES)
@@ -72,7 +71,7 @@ def test_thirty_queries(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("route", _SOME_ROUTES)
+@pytest.mark.parametrize("route", _routes("sql"))
 def test_simultaneous_events(route: str, spark: Any) -> None:
     """A few queries by each route, with a tiebreak for the positions inside an instant. Events that
     last are simultaneous where they end at one time."""
@@ -86,7 +85,7 @@ def test_simultaneous_events(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("route", _SOME_ROUTES)
+@pytest.mark.parametrize("route", _routes("pandas"))
 def test_absences_at_the_end(route: str, spark: Any) -> None:
     """A few queries by each route, of those whose matches are decided later than they end."""
     if "sql" in route and not has_table_functions():
@@ -99,7 +98,7 @@ def test_absences_at_the_end(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("route", _SOME_ROUTES)
+@pytest.mark.parametrize("route", _routes("arrow"))
 def test_aggregates_decimals_quantifiers_joined_texts_and_states(route: str, spark: Any) -> None:
     """A few queries by each route, of those that call what the file declares, those about DECIMALs,
     those with SOME and EVERY, those that join texts of several events, and those whose states are

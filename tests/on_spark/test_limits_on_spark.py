@@ -11,6 +11,7 @@ from cases_io import Case, load_cases
 from celc_runtime import CompiledQuery
 from conftest import long_over_connect
 from engines import interpreted, only_query, table_of
+from shares import share
 from spark_routes import ROUTES, answers, has_table_functions, told
 
 import celc
@@ -32,11 +33,11 @@ def _table(query: CompiledQuery, case: Case) -> pa.Table:
 
 
 @long_over_connect
-@pytest.mark.parametrize("route", [name for name in ROUTES if name != "sorting sql"])
+@pytest.mark.parametrize("route", share([name for name in ROUTES if name != "sorting sql"], 4))
 def test_cases(route: str, spark: Any) -> None:
     if "sql" in route and not has_table_functions():
         return
-    # One job for each way; by `match` all cases.
+    # One job for each way; by `match` all cases. The suite has that one, and SQL.
     cases = _CASES if route == "match" else _CASES[len(route) % 3 :: 3]
     queries = [_query(case) for case in cases]
     tables = [_table(query, case) for query, case in zip(queries, cases, strict=True)]
