@@ -23,6 +23,21 @@ class InDuckDB:
             self._database.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
             self._database.unregister("given")
 
+    def reads_the_clause(self) -> bool:
+        """Whether this release reads MATCH_RECOGNIZE."""
+        import duckdb
+
+        clause = "MATCH_RECOGNIZE (MEASURES x AS y PATTERN (A) DEFINE A AS x = 1)"
+        try:
+            self._database.sql(f"SELECT * FROM (SELECT 1 AS x) {clause}")
+        except duckdb.ParserException:
+            return False
+        return True
+
+    def by_clause(self, task: Task, text: str) -> pa.Table:
+        """The answer of the clause itself, as a table of Arrow."""
+        return self._database.sql(text).to_arrow_table().select(list(task.columns))
+
     def by_sql(self, task: Task, rows: int) -> pa.Table:
         """The answer of the SQL, as a table of Arrow."""
         return self._database.sql(task.sql_text(rows)).to_arrow_table()

@@ -4,6 +4,12 @@ The SQL is read by DuckDB and by Spark alike. It uses joins on equalities wherev
 windows where these replace a join, and buckets of time where there is no key: a join on
 inequalities alone would compare all pairs. Each answer has the columns of `columns`, so that it can
 be compared row by row.
+
+The last tasks are in MATCH_RECOGNIZE. They are written after what DuckDB measures of its clause, as
+far as its pull request says it (duckdb/duckdb#25255): a scan in one partition, many partitions, a
+quantifier with bounds, navigation, and patterns that a matcher which goes depth first tries again
+from each start. Their queries are our own, and so is the data. Where DuckDB reads the clause, it
+runs the same text, too; the releases up to 2.0.1 do not.
 """
 
 from __future__ import annotations
@@ -43,13 +49,19 @@ class Task:
         """The query in celc."""
         text = self.query.replace("WINDOW", str(window(rows)))
         if self.dialect == "match_recognize":
-            text = f"CREATE TABLE quotes (k INT, ts LONG, v INT);\n{text}"
+            text = f"CREATE TABLE {self.table} (k INT, ts LONG, v INT);\n{text}"
             return celc.compile(text, dialect=self.dialect).queries["query"]
         attributes = "k: INT, ts: LONG, v: INT"
         names = TYPES if self.table == "events" else "Q"
         declared = ", ".join(f"EVENT {name} {{ {attributes} }}" for name in names)
         made = celc.compile(f"CREATE STREAM S {{ {declared} }}\n{text}", order_by="ts")
         return next(iter(made.queries.values()))
+
+    def clause_text(self, rows: int) -> str | None:
+        """The same query for an engine that reads MATCH_RECOGNIZE; None for one of CEL."""
+        if self.dialect != "match_recognize":
+            return None
+        return self.query.replace("WINDOW", str(window(rows)))
 
     def sql_text(self, rows: int) -> str:
         """The query in SQL."""
@@ -75,7 +87,8 @@ def window(rows: int) -> int:
 
 
 def tables(rows: int) -> dict[str, pa.Table]:
-    """Events of ten types, and the same without types; one in each unit of time."""
+    """Events of ten types, the same without types, and the same in partitions of ten; one in each
+    unit of time."""
     rng = np.random.default_rng(29)
     quotes = pa.table(
         {
@@ -85,7 +98,8 @@ def tables(rows: int) -> dict[str, pa.Table]:
         }
     )
     types = pa.array(np.array(list(TYPES))[rng.integers(0, len(TYPES), rows)])
-    return {"events": quotes.append_column("type", types), "quotes": quotes}
+    tens = quotes.set_column(0, "k", pa.array(np.arange(rows, dtype=np.int32) // 10))
+    return {"events": quotes.append_column("type", types), "quotes": quotes, "tens": tens}
 
 
 _V_IN_SQL = """
@@ -215,5 +229,78 @@ SELECT k, MIN(ts) AS t1, MAX(ts) AS t2 FROM runs GROUP BY k, run HAVING COUNT(*)
         "v_shape 0",
         "match_recognize",
         on_spark=True,
+    ),
+    Task(
+        "one partition: runs of high values",
+        "quotes",
+        ("t1", "t2"),
+        "SELECT * FROM quotes MATCH_RECOGNIZE (ORDER BY ts "
+        "MEASURES FIRST(ts) AS t1, LAST(ts) AS t2 PATTERN (HIGH+) DEFINE HIGH AS v >= 900)",
+        """
+WITH high AS (SELECT ts, ts - ROW_NUMBER() OVER (ORDER BY ts) AS run FROM quotes WHERE v >= 900)
+SELECT MIN(ts) AS t1, MAX(ts) AS t2 FROM high GROUP BY run""",
+        dialect="match_recognize",
+    ),
+    Task(
+        "partitions of ten rows: V shape",
+        "tens",
+        ("k", "t1", "t2"),
+        "SELECT * FROM tens MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts "
+        "MEASURES S.ts AS t1, LAST(UP.ts) AS t2 AFTER MATCH SKIP TO LAST UP "
+        "PATTERN (S DOWN+ UP+) DEFINE DOWN AS v < PREV(v), UP AS v > PREV(v))",
+        _V_IN_SQL.replace("quotes", "tens"),
+        dialect="match_recognize",
+    ),
+    Task(
+        "a quantifier with bounds: runs cut into threes to fives",
+        "quotes",
+        ("k", "t1", "t2"),
+        "SELECT * FROM quotes MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts "
+        "MEASURES FIRST(ts) AS t1, LAST(ts) AS t2 PATTERN (A{3,5}) DEFINE A AS v >= 300)",
+        """
+WITH placed AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS place FROM quotes),
+runs AS (
+  SELECT k, ts, place - ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS run
+  FROM placed WHERE v >= 300
+),
+parts AS (
+  SELECT *, FLOOR((ROW_NUMBER() OVER (PARTITION BY k, run ORDER BY ts) - 1) / 5) AS part FROM runs
+)
+SELECT k, MIN(ts) AS t1, MAX(ts) AS t2 FROM parts GROUP BY k, run, part HAVING COUNT(*) >= 3""",
+        dialect="match_recognize",
+    ),
+    Task(
+        "navigation: rows three before and one behind",
+        "quotes",
+        ("k", "t1", "t2", "t3"),
+        "SELECT * FROM quotes MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts "
+        "MEASURES A.ts AS t1, B.ts AS t2, NEXT(B.ts) AS t3 AFTER MATCH SKIP TO NEXT ROW "
+        "PATTERN (A B) DEFINE B AS v > PREV(v, 3) AND v < NEXT(v))",
+        """
+WITH around AS (
+  SELECT *, LAG(ts) OVER by_time AS t1, LAG(v, 3) OVER by_time AS before,
+    LEAD(v) OVER by_time AS after, LEAD(ts) OVER by_time AS t3
+  FROM quotes WINDOW by_time AS (PARTITION BY k ORDER BY ts)
+)
+SELECT k, t1, ts AS t2, t3 FROM around WHERE v > before AND v < after""",
+        dialect="match_recognize",
+    ),
+    Task(
+        "starts in vain: long runs that a rare row ends",
+        "quotes",
+        ("k", "t1", "t2"),
+        "SELECT * FROM quotes MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts "
+        "MEASURES FIRST(A.ts) AS t1, B.ts AS t2 "
+        "PATTERN (A+ B) DEFINE A AS v < 980, B AS v >= 988)",
+        """
+WITH marked AS (
+  SELECT *, SUM(CASE WHEN v < 980 THEN 0 ELSE 1 END) OVER (PARTITION BY k ORDER BY ts) AS run,
+    LEAD(v) OVER (PARTITION BY k ORDER BY ts) AS after,
+    LEAD(ts) OVER (PARTITION BY k ORDER BY ts) AS behind
+  FROM quotes
+)
+SELECT k, MIN(ts) AS t1, MAX(CASE WHEN after >= 988 THEN behind END) AS t2
+FROM marked WHERE v < 980 GROUP BY k, run HAVING MAX(CASE WHEN after >= 988 THEN 1 END) = 1""",
+        dialect="match_recognize",
     ),
 )
