@@ -48,6 +48,20 @@ def test_all_statements(session: Any, statement: Statement) -> None:
     assert statement.wrong_table(_answer(session, DECLARED + statement.text).toArrow()) == []
 
 
+def test_a_clause_below_lateral(session: Any) -> None:
+    clause = (
+        "MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES COUNT(*) AS n "
+        "PATTERN (a b+) DEFINE b AS price > PREV(price))"
+    )
+    text = (
+        "SELECT d.symbol, x.k FROM (SELECT DISTINCT symbol FROM ticker) AS d, LATERAL "
+        f"(SELECT COUNT(*) AS k FROM ticker {clause} AS m WHERE m.symbol = d.symbol) AS x"
+    )
+    wanted = celc.sql(session, text).collect()
+    assert sum(row.k for row in wanted) > len(wanted)
+    assert sorted(_answer(session, DECLARED + text).collect()) == sorted(wanted)
+
+
 _T = "CREATE TABLE t (k DOUBLE, ts INT, v INT);\n"
 _ROWS = pa.table(
     {

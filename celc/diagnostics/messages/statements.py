@@ -112,11 +112,18 @@ def unread_source(reason: str, span: Span) -> Diagnostic:
     )
 
 
+_HOST_READS = (
+    "a function of the host's alone is computed once for each row, before rows are matched; it is "
+    "neither an aggregate nor makes rows"
+)
+
+
 def unknown_type_of_function(function: str, span: Span) -> Diagnostic:
     return error(
         "host-function",
         span,
         f"{quote(function)} is a function of Spark's, whose type is not known without Spark",
+        _HOST_READS,
         f"write its type around it, a number, BOOLEAN or STRING: CAST({function}(…) AS DOUBLE)",
     )
 
@@ -176,12 +183,6 @@ def source_refused(host: str, reason: str, span: Span) -> Diagnostic:
         "MATCH_RECOGNIZE reads a table, a query in parentheses, a name of WITH or a table function "
         "that the host knows; a query there sees no column of other tables",
     )
-
-
-_HOST_READS = (
-    "a function of the host's alone is computed once for each row, before rows are matched; it is "
-    "neither an aggregate nor makes rows"
-)
 
 
 def host_function_of_rows(function: str, span: Span) -> Diagnostic:

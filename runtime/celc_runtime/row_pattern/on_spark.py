@@ -131,7 +131,8 @@ def registered(plan: RowPlan, match: Any, spark: SparkSession, name: str | None)
         )
     handler = _handler(match)
     function: Any = functions.arrow_udtf(handler, returnType=plan.output_ddl())
-    return spark.udtf.register(called, function)
+    # Spark refuses others below LATERAL.
+    return spark.udtf.register(called, function.asDeterministic())
 
 
 def _handler(match: Any) -> type:
