@@ -160,6 +160,18 @@ def test_what_stays_as_it_is() -> None:
     assert made.statement.endswith("  ORDER BY (`ts` NULLS FIRST)\n) WHERE n > :k")
 
 
+def test_a_file_whose_name_is_none_of_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("2026-q.sql").write_text(f"{_T}SELECT * FROM t {_CLAUSE}")
+    assert main(["compile", "2026-q.sql", "--to", "spark-functions"]) == 0
+    said = capsys.readouterr().out
+    assert "importlib.import_module('2026-q_udf').register_all(spark)" in said
+    assert "FROM q2026_q_clause_1(" in said
+    assert Path("2026-q_udf.py").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

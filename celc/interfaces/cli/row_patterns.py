@@ -93,9 +93,16 @@ def write_functions(arguments: argparse.Namespace, path: Path) -> None:
     say(
         f"-- {visible(path.name)} over table functions of Spark, by celc {VERSION}. "
         "In each session first:\n"
-        f"--   import {visible(output.stem)}; {visible(output.stem)}.register_all(spark)\n"
+        f"--   {visible(_registering(output.stem))}\n"
         f"{made.statement.strip()};\n"
     )
+
+
+def _registering(module: str) -> str:
+    """What registers the functions of a module, whose name need not be one of Python's."""
+    if module.isidentifier():
+        return f"import {module}; {module}.register_all(spark)"
+    return f"import importlib; importlib.import_module({module!r}).register_all(spark)"
 
 
 def explained(arguments: argparse.Namespace) -> str:
