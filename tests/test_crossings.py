@@ -109,7 +109,7 @@ def _pairs_compared(queries: Sequence[tuple[int, Drawn]], *, streams: int) -> Ta
     return tally
 
 
-@pytest.mark.parametrize("part", share(range(_PARTS), 2))
+@pytest.mark.parametrize("part", share(range(_PARTS), 4))
 def test_each_two_features(part: int) -> None:
     """In one stream, with the update that the compiler chooses."""
     queries, _ = covering()

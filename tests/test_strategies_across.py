@@ -259,7 +259,7 @@ def test_nothing_looks_back_unless_asked_to() -> None:
 def test_queries_are_valid_and_match_often_enough(features: frozenset[Feature]) -> None:
     """The compiler finds no mistake in them, and the reference finds matches for many."""
     matching = 0
-    for seed in range(300):
+    for seed in range(150):
         rng = random.Random(seed)
         text = random_query(rng, features)
         assert not [found for found in celc.check(text) if found.severity == "error"], text
@@ -267,7 +267,7 @@ def test_queries_are_valid_and_match_often_enough(features: frozenset[Feature]) 
             matching += bool(evaluate(text, wide_stream(rng, 9), work_limit=WORK_LIMIT))
         except WorkLimitError:
             continue
-    assert matching >= 45
+    assert matching >= 22
 
 
 def test_one_seed_gives_one_query_and_stream() -> None:

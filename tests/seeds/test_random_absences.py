@@ -165,13 +165,13 @@ def test_many_absences_that_are_compared_by_numba(first: int) -> None:
 def test_branches_with_absences_of_their_own() -> None:
     """A match by one branch waits for the absence of that branch, and of no other."""
     tally = Tally()
-    for seed in range(60):
+    for seed in range(30):
         one_branching_seed(seed, tally)
-    assert tally.pairs_with_matches >= 60, tally
+    assert tally.pairs_with_matches >= 30, tally
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(500_000, 510_000, 1000))
+@pytest.mark.parametrize("first", [30, *range(500_000, 510_000, 1000)])
 def test_many_branches_with_absences_of_their_own(first: int) -> None:
     tally = Tally()
     for seed in range(first, first + 300):

@@ -386,7 +386,7 @@ def _of_seed(name: str, seed: int, tally: Tally) -> None:
     check(random.Random(seed), tally, LANGUAGES[name], depth=2 + seed % 3, streams=5)
 
 
-@pytest.mark.parametrize("name", share(LANGUAGES, 2, first=1))
+@pytest.mark.parametrize("name", share(LANGUAGES, 3, first=1))
 def test_random_queries_of_seeds(name: str) -> None:
     """Dozens of queries on some streams, by every engine; then queries with what was missing."""
     tally, words = _of_seeds(name, _SEEDS[name]), LANGUAGES[name].words

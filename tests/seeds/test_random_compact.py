@@ -235,12 +235,12 @@ _REFUSED = {
 @pytest.mark.parametrize(
     ("stem", "every"),
     [
-        *((stem, 3) for stem in case_stems() if stem not in _REFUSED),
+        *((stem, 6) for stem in case_stems() if stem not in _REFUSED),
         *(pytest.param(stem, 1, marks=pytest.mark.long) for stem in case_stems()),
     ],
 )
 def test_cases(stem: str, every: int) -> None:
-    """Of every third case one engine in the suite."""
+    """Of every sixth case one engine in the suite."""
     rng, problems, compared = random.Random(stem), [], 0
     for case in load_cases(stem)[::every]:
         with interpreted():

@@ -10,6 +10,7 @@ from celc_runtime.plan.errors import TotalError
 from engines import answers, engines, interpreted, only_query
 from reference import WorkLimitError, check_answer, evaluate
 from reference.totals import RunError, evaluate_totals, totals_difference
+from shares import share
 from strategies_decimals import query, stream, totals_query
 from test_random import WORK_LIMIT, cramped
 from test_random_totals import answered
@@ -17,7 +18,7 @@ from test_random_totals import answered
 from celc.options import Options
 
 
-@pytest.mark.parametrize("first", range(0, 80, 20))
+@pytest.mark.parametrize("first", share(range(0, 80, 20), 2))
 def test_random_decimals(first: int) -> None:
     compared = matched = 0
     for seed in range(first, first + 20):
@@ -50,7 +51,7 @@ def test_random_decimals(first: int) -> None:
     assert matched >= 8, matched
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", share(range(0, 60, 20), 2))
 def test_random_totals_of_decimals(first: int) -> None:
     failed = 0
     for seed in range(first, first + 20):

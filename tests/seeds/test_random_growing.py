@@ -143,14 +143,14 @@ def test_unions_of_many_queries_by_machine_code() -> None:
 
 def test_growing() -> None:
     tally = Tally()
-    for seed in range(20):
+    for seed in range(10):
         check(seed, tally)
-    assert tally.pairs >= 160, tally
-    assert tally.pairs_with_matches >= 40, tally
+    assert tally.pairs >= 80, tally
+    assert tally.pairs_with_matches >= 20, tally
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(1000, 2000, 100))
+@pytest.mark.parametrize("first", [10, *range(1000, 2000, 100)])
 def test_growing_of_many_queries(first: int) -> None:
     for seed in range(first, first + 100):
         check(seed, Tally())

@@ -74,14 +74,14 @@ def check(seed: int, tally: Tally) -> None:
 
 def test_rows_that_a_limit_leaves() -> None:
     tally = Tally()
-    for seed in range(40):
+    for seed in range(20):
         check(seed, tally)
-    assert tally.pairs_with_matches >= 60, tally
-    assert tally.too_large <= 8, tally
+    assert tally.pairs_with_matches >= 30, tally
+    assert tally.too_large <= 4, tally
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(1000, 5000, 500))
+@pytest.mark.parametrize("first", [20, *range(1000, 5000, 500)])
 def test_rows_that_a_limit_leaves_of_many_queries(first: int) -> None:
     for seed in range(first, first + 500):
         check(seed, Tally())

@@ -69,10 +69,10 @@ def check(seed: int, tally: Tally, *, compiled: bool = False) -> None:
 
 def test_searches() -> None:
     tally = Tally()
-    for seed in range(12):
+    for seed in range(8):
         check(seed, tally)
-    assert tally.pairs >= 120, tally
-    assert tally.pairs_with_matches >= 40, tally
+    assert tally.pairs >= 80, tally
+    assert tally.pairs_with_matches >= 26, tally
 
 
 @pytest.mark.long
@@ -84,7 +84,7 @@ def test_searches_by_machine_code() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(1000, 2000, 100))
+@pytest.mark.parametrize("first", [8, *range(1000, 2000, 100)])
 def test_searches_of_many_queries(first: int) -> None:
     for seed in range(first, first + 100):
         check(seed, Tally())

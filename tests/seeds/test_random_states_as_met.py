@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import pytest
 from celc_runtime.engine.update import states_as_met
 from celc_runtime.run.update import updates
+from shares import share
 from test_random import Tally, check
 
 from celc.diagnostics.errors import CelError, error
@@ -44,13 +45,13 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return count
 
 
-@pytest.mark.parametrize("first", [500, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("first", share((500, 550, 1000, 1050), 4))
 def test_random_queries(first: int, left: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     tally, rng = Tally(), random.Random(first)
-    for seed in range(first, first + 100):
+    for seed in range(first, first + 50):
         bytes_ = rng.choice((1 << 28, 5_000, 20_000))
         few = partial(states_as_met.StatesAsMet, most_bytes=bytes_)
         monkeypatch.setattr(updates, "StatesAsMet", few)
         check(random.Random(seed), tally, depth=3, streams=3)
-    assert len(left) > 30
-    assert tally.pairs_with_matches > 50, tally
+    assert len(left) > 15
+    assert tally.pairs_with_matches > 25, tally

@@ -141,10 +141,10 @@ def test_random_queries_drawn_by_hypothesis(rng: random.Random) -> None:
 
 
 def test_random_queries_of_seeds() -> None:
-    assert sum(_check(random.Random(seed)) for seed in range(60)) >= 300
+    assert sum(_check(random.Random(seed)) for seed in range(30)) >= 150
 
 
-_LONG_SLICES = range(10_000, 30_000, 1_000)
+_LONG_SLICES = (30, *range(10_000, 30_000, 1_000))
 
 
 @pytest.mark.long
