@@ -376,22 +376,21 @@ class _Finder:
                 continue
             if any(edit.span.start <= one.span.start < edit.span.end for edit in removed):
                 continue
-            if self._is_of_another_scope(one, formula, gone):
-                continue
-            if named(one.condition, self.names.sets, None) & gone:
-                kept = without(one.condition, lambda node: self._names(node, gone), self.source)
+            left = self._without_own(one, formula, gone)
+            if named(one.condition, self.names.sets, None) & left:
+                kept = without(one.condition, partial(self._names, left), self.source)
                 edits.append(Edit(one.condition.span, kept or "TRUE"))
         measure = Whole(self.source.slice(last.operand.span))
         yield Part(last.operand.span, tuple(edits), measure, gone=gone)
 
-    def _is_of_another_scope(
+    def _without_own(
         self, one: syntax.Filter, formula: syntax.Sequence, gone: frozenset[str]
-    ) -> bool:
-        """Whether the labels that a filter names are those of a scope of its own."""
+    ) -> frozenset[str]:
+        """The labels that are gone, without those that a scope of the filter's own binds."""
         is_around = any(node is formula for node in nodes_of(one.operand))
-        return not is_around and bool(bound(one.operand) & gone)
+        return gone if is_around else gone - bound(one.operand)
 
-    def _names(self, node: Any, labels: frozenset[str]) -> bool:
+    def _names(self, labels: frozenset[str], node: Any) -> bool:
         return bool(named(node, self.names.sets, None) & labels)
 
 

@@ -411,8 +411,9 @@ class _Bending:
             if not isinstance(node, n.Filter):
                 return node
             # In a scope of its own, a label of that name is another one.
-            is_other = node.body.labels & gone and formula not in n.parts_of(node)
-            kept = [one for one in node.clauses if is_other or not labels_in(one) & gone]
+            is_around = formula in n.parts_of(node)
+            left = gone if is_around else gone - node.body.labels
+            kept = [one for one in node.clauses if not labels_in(one) & left]
             return replace(node, body=rebuilt(node.body, change), clauses=tuple(kept))
 
         yield self._whole(steps[-1].place, change)
