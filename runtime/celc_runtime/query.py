@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
@@ -24,12 +25,14 @@ from celc_runtime.program import Program, ShippedFunction, warn_of_growth
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
 from celc_runtime.rules.any_query import (
+    between,
     compact_of_events,
     compact_of_table,
     given_run,
     matches_of_events,
     matches_of_frame,
     matches_of_table,
+    sliced_run,
     with_tables,
 )
 from celc_runtime.rules.inner import rows_needed
@@ -114,14 +117,28 @@ class CompiledQuery:
         """
         return CompiledQuery(_with_tables(self.program, parameters))
 
-    def run(self, *, ties_are_errors: bool = False, **parameters: Any) -> Reads[pa.RecordBatch]:
+    def run(
+        self,
+        *,
+        ties_are_errors: bool = False,
+        after: object = None,
+        until: object = None,
+        **parameters: Any,
+    ) -> Reads[pa.RecordBatch]:
         """A fresh run, to be fed batch by batch.
 
-        A query that reads others is fed the events of the declared streams. parameters: of a query
-        FOR EACH its table, as `with_parameters` takes it. Such a run yields matches row by row.
+        A query that reads others is fed the events of the declared streams. after, until: as for
+        `match_table`; events that are not needed for them can be left out, and are not read.
+        parameters: of a query FOR EACH its table, as `with_parameters` takes it. Such a run yields
+        matches row by row.
         """
         program = self._entered(Route.RUN, parameters)
         options = RunOptions(ties_are_errors=ties_are_errors)
+        new = partial(self._run, options=options)
+        return sliced_run(program, (after, until), new, source_of)
+
+    @staticmethod
+    def _run(program: Program, options: RunOptions) -> Reads[pa.RecordBatch]:
         if program.plan.source.reads:
             from celc_runtime.chain.tables import chain_run
 
@@ -138,7 +155,7 @@ class CompiledQuery:
         For `mapInArrow` on partitioned and sorted data. Of a query FOR EACH the function takes the
         table by the name of its set too: `query.match_arrow(batches, rule=rows)`, or
         `query.with_parameters(rule=rows).match_arrow` for `mapInArrow`. Its matches come when a
-        partition is over.
+        partition is over. The function takes after and until by name, as `match_table` does.
         """
         from celc_runtime.chain.tables import chain_of_events
 
@@ -155,7 +172,7 @@ class CompiledQuery:
         several, in any order. pandas cannot tell NULL from NaN in a column of numbers, so NaN
         counts as NULL here, and Spark hands over times without their zone, so literals in
         conditions are read in the session's time zone; `match` and `match_arrow` have neither
-        limit. The table of a query FOR EACH is given as to `match_arrow`.
+        limit. The table of a query FOR EACH, after and until are given as to `match_arrow`.
         """
         from celc_runtime.chain.tables import chain_of_frame
 
@@ -180,7 +197,13 @@ class CompiledQuery:
         return program
 
     def match_table(
-        self, events: Any, *, max_matches: int | None = None, **parameters: Any
+        self,
+        events: Any,
+        *,
+        max_matches: int | None = None,
+        after: object = None,
+        until: object = None,
+        **parameters: Any,
     ) -> pa.Table:
         """All matches of a table, on this machine and without Spark.
 
@@ -190,16 +213,21 @@ class CompiledQuery:
         file. Of other columns than the query reads nothing is copied. Rows are sorted by PARTITION
         BY and the order columns where they are not sorted yet; rows equal in all of them keep their
         order. max_matches: stop after so many in all, with an EventWarning that says so; LIMIT in a
-        query is for each event that ends a match. parameters: of a query FOR EACH the table of its
+        query is for each event that ends a match. after, until: values of the first order column;
+        the rows that become known (`decided_time`, else `end_time`) after the one and up to the
+        other, without positions. No event up to `until` may be missing; then slices of time are
+        together the answer to all events. parameters: of a query FOR EACH the table of its
         parameter set, by the name of the set and in any form that events can have; of equal rows
         one counts. Its matches are found row by row, and then put in order: max_matches leaves
         those of the first rows, in that order.
 
-        Raises TypeError for what is no table, EventError where it does not fit the query, and
-        ValueError for a number of matches that cannot be.
+        Raises TypeError for what is no table, EventError where it does not fit the query, and where
+        the query has no slices, and ValueError for a number of matches or times that cannot be.
         """
-        program = self._entered(Route.TABLE, parameters)
-        first = FirstMatches(max_matches)
+        program, events, keeps = between(
+            self._entered(Route.TABLE, parameters), events, after, until
+        )
+        first = FirstMatches(max_matches, keeps=keeps)
         if self.plan.source.reads:
             from celc_runtime.chain.tables import chain_of_table
 
@@ -220,16 +248,19 @@ class CompiledQuery:
         *,
         ranges: int | None = None,
         presorted: bool = False,
+        after: object = None,
+        until: object = None,
         **parameters: Any,
     ) -> Any:
         """All matches as graphs: one row for each event that ends matches.
 
         events: as for `match_table`, which gives a pyarrow Table; or a DataFrame of Spark, which
         gives a DataFrame, by the plan of `match`. ranges, presorted: as for `match`, for Spark
-        alone. A row has the partition attributes, the end, and the matches as `events` and `nodes`;
-        its size is bounded by the events of the window and the query, however many matches there
-        are. `celc_runtime.expand` gives the rows of `match_table` back. parameters: of a query FOR
-        EACH its table, as for `match_table`; each row of the table has graphs of its own.
+        alone. after, until: as for `match_table`. A row has the partition attributes, the end, and
+        the matches as `events` and `nodes`; its size is bounded by the events of the window and the
+        query, however many matches there are. `celc_runtime.expand` gives the rows of `match_table`
+        back. parameters: of a query FOR EACH its table, as for `match_table`; each row of the table
+        has graphs of its own.
 
         Raises EventError where no graph says which matches there are (conditions across events,
         SELECT FIRST and LONGEST, absences at the end, simultaneous events, aggregates of the
@@ -240,11 +271,14 @@ class CompiledQuery:
         program = self._entered(Route.COMPACT, parameters)
         if is_spark_frame(events):
             from celc_runtime.spark.match import spark_compact
+            from celc_runtime.spark.slices import slicing
 
-            return spark_compact(program.on_spark, events, ranges, presorted=presorted)
+            program, events, keeps = slicing(program.on_spark, events, (after, until))
+            graphs = spark_compact(program, events, ranges, presorted=presorted)
+            return graphs if keeps is None else keeps(graphs)
         if ranges is not None or presorted:
             raise ValueError("ranges and presorted are for a DataFrame of Spark: leave them out")
-        return compact_of_table(program, events)
+        return compact_of_table(*between(program, events, after, until))
 
     def expand(self, compact: Any, limit: int | None = None) -> Any:
         """`celc_runtime.expand`, also where a standalone module brings the runtime."""
@@ -266,6 +300,8 @@ class CompiledQuery:
         presorted: bool = False,
         progress: bool | TextIO = False,
         plan: str = "auto",
+        after: object = None,
+        until: object = None,
         **parameters: Any,
     ) -> DataFrame:
         """All matches of a Spark DataFrame, `df.transform(query.match)`.
@@ -285,9 +321,11 @@ class CompiledQuery:
         first action is, on standard error, in the notebook, or on the given stream, and at its end
         how many rows were read, and how many matches were found and left undecided. plan: "joins"
         finds the matches by joins of Spark, without Python, for patterns of a few single events;
-        "kernel" by the query's own code; "auto" chooses, as `explain_plan` tells. parameters: of
-        a query FOR EACH the table of its parameter set, by the name of the set: a DataFrame, which
-        is collected now, or a table in any form that `match_table` takes. It is sent to all tasks.
+        "kernel" by the query's own code; "auto" chooses, as `explain_plan` tells. after, until: as
+        for `match_table`; the events that are read for them are a filter on the order column, which
+        reaches the files. parameters: of a query FOR EACH the table of its parameter set, by the
+        name of the set: a DataFrame, which is collected now, or a table in any form that
+        `match_table` takes. It is sent to all tasks.
 
         Raises EventError where the query names no order column, or the DataFrame does not fit it,
         ValueError for options that cannot be, and where no joins say what the query says.
@@ -296,18 +334,22 @@ class CompiledQuery:
         from celc_runtime.spark.answers.compact import check_frame
         from celc_runtime.spark.match import spark_matches
         from celc_runtime.spark.progress import watched
+        from celc_runtime.spark.slices import slicing
 
         check_frame(events, "match")
         if plan == "joins":
             program = _with_tables(self.program, parameters).on_spark
         else:
             program = self._entered(Route.SPARK, parameters).on_spark
+        program, events, keeps = slicing(program, events, (after, until))
         if program.plan.source.reads and plan != "joins":
-            return chain_matches(program, events, ranges, presorted=presorted, progress=progress)
-        if progress is False:
-            return spark_matches(program, events, ranges, presorted=presorted, how=plan)
-        stream = sys.stderr if progress is True else progress
-        return watched(program, events, stream, ranges, presorted=presorted, how=plan)
+            found = chain_matches(program, events, ranges, presorted=presorted, progress=progress)
+        elif progress is False:
+            found = spark_matches(program, events, ranges, presorted=presorted, how=plan)
+        else:
+            stream = sys.stderr if progress is True else progress
+            found = watched(program, events, stream, ranges, presorted=presorted, how=plan)
+        return found if keeps is None else keeps(found)
 
     def explain_plan(
         self,
@@ -316,26 +358,44 @@ class CompiledQuery:
         ranges: int | None = None,
         presorted: bool = False,
         plan: str = "auto",
+        after: object = None,
+        until: object = None,
         **parameters: Any,
     ) -> str:
         """The plan of `match` for a DataFrame, or of `match_stream` for a stream, its reasons in
         words, and what it costs in numbers as far as they are known before the run.
 
-        Looks at the data as `match` does, but finds no matches; plan and parameters as `match`
-        takes them. Raises ValueError for `ranges` or
+        Looks at the data as `match` does, but finds no matches; plan, after, until and parameters
+        as `match` takes them. Raises ValueError for `ranges` or
         `presorted` with a stream.
         """
-        from celc_runtime.chain.on_spark import chain_plan
+        from celc_runtime.arrow.tables.slices import slice_of
         from celc_runtime.spark.answers.compact import check_frame
-        from celc_runtime.spark.in_numbers import in_numbers
-        from celc_runtime.spark.input.probe import jobs_told
-        from celc_runtime.spark.match import spark_plan
-        from celc_runtime.stream.explain import explain_stream
+        from celc_runtime.spark.slices import events_of
 
         check_frame(events, "explain_plan")
         program = _with_tables(self.program, parameters).on_spark
         if program.plan.source.parameters is not None and plan != "joins":
             rows_needed(program)
+        slice = slice_of(program, after, until)
+        if slice is not None:
+            program, events = slice.program, events_of(slice, events)
+        text = self._plan_text(program, events, ranges, presorted=presorted, plan=plan)
+        if slice is None:
+            return text
+        head, _, rest = text.partition("\n")
+        return f"{head}\n{slice.line()}\n{rest}"
+
+    @staticmethod
+    def _plan_text(
+        program: Program, events: DataFrame, ranges: int | None, *, presorted: bool, plan: str
+    ) -> str:
+        from celc_runtime.chain.on_spark import chain_plan
+        from celc_runtime.spark.in_numbers import in_numbers
+        from celc_runtime.spark.input.probe import jobs_told
+        from celc_runtime.spark.match import spark_plan
+        from celc_runtime.stream.explain import explain_stream
+
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
@@ -367,6 +427,8 @@ class CompiledQuery:
         buckets: int | None = None,
         checkpoint: str | None = None,
         emit: str = "final",
+        after: object = None,
+        until: object = None,
         **parameters: Any,
     ) -> DataFrame:
         """All matches of a streaming DataFrame: the rows that `match` gives on the same events, in
@@ -388,8 +450,10 @@ class CompiledQuery:
         it or another query has written it (without this option the first micro-batch refuses
         another query's). emit: when rows of SELECT TOTAL … PER PARTITION come: 'final', at
         `finish`; 'running', one for each end at which matches end, with the totals of its partition
-        so far, and the columns of PER END. parameters: the table of a query FOR EACH, as `match`
-        takes it; its rows are fixed for a checkpoint.
+        so far, and the columns of PER END. after, until: as for `match_table`, so that a stream
+        goes on where a batch ended, or where another query did; what happened before is read again
+        as far as the query asks for it, and with `until` the stream does not end. parameters: the
+        table of a query FOR EACH, as `match` takes it; its rows are fixed for a checkpoint.
 
         Needs PySpark 4.0. Sets Spark's RocksDB state store in a session that names no store, and
         says so. Raises EventError where
@@ -397,7 +461,9 @@ class CompiledQuery:
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
         from celc_runtime.spark.answers.compact import check_frame
+        from celc_runtime.spark.slices import slicing
         from celc_runtime.stream.emitted import emitting
+        from celc_runtime.stream.finish import kept
 
         check_frame(events, "match_stream")
         query = self
@@ -405,8 +471,10 @@ class CompiledQuery:
             query = query.with_options(tiebreak=tiebreak)
         query = query._at(event_time)
         route = Route.UNBOUNDED if allow_unbounded_state else Route.STREAM
-        return _streamed(
-            emitting(query._entered(route, parameters).on_spark, emit),
+        program = emitting(query._entered(route, parameters).on_spark, emit)
+        program, events, keeps = slicing(program, events, (after, until))
+        found = _streamed(
+            program,
             events,
             key_ttl,
             watermark=watermark,
@@ -417,6 +485,7 @@ class CompiledQuery:
             buckets=buckets,
             checkpoint=checkpoint,
         )
+        return kept(found, keeps)
 
     def _at(self, event_time: str | None) -> CompiledQuery:
         """The query in the order of a column that it names, or of one that it is given."""

@@ -270,8 +270,8 @@ _PAUSED = """\
 import sys, time
 import celc.interfaces.cli.run as run
 matches_of = run.matches_of
-def slowly(query, read, tables):
-    yield from matches_of(query, read, tables)
+def slowly(*given):
+    yield from matches_of(*given)
     sys.stderr.write("all written\\n")
     sys.stderr.flush()
     while True:

@@ -18,6 +18,7 @@ from .answers import (
 from .clauses import Match, evaluate
 from .parser import parse
 from .semantics import WorkLimitError
+from .slices import known_time
 from .totals import RunError, evaluate_totals, totals_difference
 from .values import CelError
 
@@ -34,6 +35,7 @@ __all__ = [
     "evaluate",
     "evaluate_totals",
     "from_expected",
+    "known_time",
     "parse",
     "same_answer",
     "totals_difference",

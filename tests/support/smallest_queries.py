@@ -137,6 +137,11 @@ PARTS = (
     Part('`ties="simultaneous"`', options={"ties": "simultaneous"}),
     Part("no order column", {"window": "9 EVENTS"}, options={"order_by": None}),
     Part("an order column that is no TIMESTAMP", {"window": "9 [n]"}, options={"order_by": "n"}),
+    Part(
+        "an order column of texts",
+        {"window": "9 EVENTS", "attributes": ", word: STRING"},
+        options={"order_by": "word"},
+    ),
     Part('`at_end="closed"`', options={"at_end": "closed"}),
     Part("`positions=True`", options={"positions": True}),
     Part("`match_id=True`", options={"match_id": True}),
@@ -223,9 +228,10 @@ def smallest(*parts: Part) -> Smallest | None:
 
 def _text(places: Mapping[str, str], items: str, formula: str) -> str:
     times = places.get("times", "")
+    more = places.get("attributes", "")
     high = ", high: TIMESTAMP" if times else ""
     events = ", ".join(
-        f"EVENT {one} {{ id: INT, n: LONG, {key}: INT, ts: TIMESTAMP{high} }}"
+        f"EVENT {one} {{ id: INT, n: LONG, {key}: INT, ts: TIMESTAMP{high}{more} }}"
         for one, key in zip("ABCD", ("src", "dst") * 2, strict=True)
     )
     given = places.get

@@ -196,6 +196,12 @@ def _add_run(commands: Any) -> None:
         action="store_true",
         help="a first column match_id, which tells each match from all others",
     )
+    _add_asked(run)
+    _add_input_options(run)
+
+
+def _add_asked(run: argparse.ArgumentParser) -> None:
+    """Arguments of the calls of the queries: bounds of slices, tables of parameters."""
     run.add_argument(
         "--parameters",
         action="append",
@@ -203,7 +209,17 @@ def _add_run(commands: Any) -> None:
         metavar="NAME=FILE",
         help="the rows of a parameter set (FOR EACH NAME), in a file like those of events",
     )
-    _add_input_options(run)
+    run.add_argument(
+        "--after",
+        metavar="TIME",
+        help="only rows that become known after this value of the first order column, without "
+        "positions; of the events before it, those are read that these rows need",
+    )
+    run.add_argument(
+        "--until",
+        metavar="TIME",
+        help="only rows that become known up to this value; no event up to it is missing",
+    )
 
 
 def _add_fmt(commands: Any) -> None:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 import pyarrow.csv
 from celc_runtime.arrow.short_floats import short_floats, with_short_floats
-from celc_runtime.plan.plan import DECIDED_TIME, MATCH_ID, MATCHES
+from celc_runtime.plan.plan import DECIDED_TIME, MATCH_ID, MATCHES, Label
 from celc_runtime.plan.uncertain import CONFIDENCE
 from celc_runtime.query import CompiledQuery
 
@@ -122,13 +122,15 @@ def json_lines(query: AnyRows, out: IO[bytes]) -> Writer:
     objects."""
     if not isinstance(query, CompiledQuery) or query.plan.answer.totals is not None:
         return _lines_of_rows(query, out)
-    partition_by, labels = query.plan.source.partition_by, [
-        label.name for label in query.plan.answer.labels
-    ]
+    partition_by = query.plan.source.partition_by
+    items = query.plan.answer.items  # without positions, a label without attributes has no column
+    labels = [item.name for item in items if isinstance(item, Label)]
     computed = [item.name for item in query.plan.answer.expressions]
-    uncertain = (
-        () if query.plan.source.uncertain is None else ("start_time", "end_time", CONFIDENCE)
-    )
+    # Without positions, the times and the events themselves say which match it is.
+    has_positions = query.plan.answer.positions
+    times: tuple[str, ...] = () if has_positions else ("start_time", "end_time")
+    if query.plan.source.uncertain is not None:
+        times = ("start_time", "end_time", CONFIDENCE)
     has_id = query.plan.answer.match_id is not None
     decided = query.plan.shows_decided_time and not query.plan.answer.collapsed
 
@@ -139,12 +141,16 @@ def json_lines(query: AnyRows, out: IO[bytes]) -> Writer:
                 **({MATCH_ID: json_ready(row[MATCH_ID])} if has_id else {}),
                 **_parameters(query, row),
                 "partition": {name: json_ready(row[name]) for name in partition_by},
-                "start": row["start_pos"],
-                "end": row["end_pos"],
+                **({"start": row["start_pos"], "end": row["end_pos"]} if has_positions else {}),
                 **({DECIDED_TIME: row[DECIDED_TIME]} if decided else {}),
-                **({name: json_ready(row[name]) for name in uncertain}),
+                **({name: json_ready(row[name]) for name in times}),
                 **({MATCHES: json_ready(row[MATCHES])} if query.plan.answer.collapsed else {}),
-                "labels": {name: [event["pos"] for event in row[name]] for name in labels},
+                "labels": {
+                    name: [
+                        event["pos"] if has_positions else json_ready(event) for event in row[name]
+                    ]
+                    for name in labels
+                },
                 "values": {name: json_ready(row[name]) for name in computed},
             }
             out.write(json_line(line))

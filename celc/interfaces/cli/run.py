@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from celc_runtime.arrow.matches.output import FirstMatches
+from celc_runtime.arrow.tables.slices import bound_of_text, slice_of
 from celc_runtime.plan.errors import EventError, EventWarning
 from celc_runtime.query import CompiledQuery
 
@@ -94,13 +95,13 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
         damage = closing.enter_context(damage_of(arguments, origins, inputs, outputs))
         of_file = [stages.query for stages in compilation.queries]
         queries = {query.name: matcher.queries[query.name] for query in asked}
-        if arguments.match_id:
-            queries = {name: one.with_options(match_id=True) for name, one in queries.items()}
+        queries, bounds = _as_asked(arguments, format, queries)
         outs = _Outputs(arguments, format, dict(zip(queries, outputs, strict=True)), closing)
         wanted = {one.name: Wanted.of(one, queries[one.name], of_file) for one in asked}
         # Rows are left out by the columns that are read, so each query leaves out its own.
         alone = format == "html" or arguments.max_matches is not None or damage.skips_bad_rows
-        for names in _readings(queries, alone=alone or arguments.near or len({*outputs}) == 1):
+        alone = alone or bool(bounds) or arguments.near or len({*outputs}) == 1
+        for names in _readings(queries, alone=alone):
             query, *others = (queries[name] for name in names)
             columns = wanted[query.name].with_others(wanted[one.name] for one in others)
             events = EventStream(origins, columns, form, damage)
@@ -112,7 +113,7 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
             elif format == "html":
                 _report(query, events, first, outs.of(query.name), tables)
             else:
-                _match(query, events, first, outs.live(query), tables)
+                _match(query, events, first, outs.live(query), tables, bounds.get(query.name))
             events.tell_left_out()
             if first.are_all:
                 break  # the rest of the events was not read, and may have what these lack
@@ -121,6 +122,50 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
         count = f"{arguments.max_matches:,} match{'' if arguments.max_matches == 1 else 'es'}"
         tell(f"celc: stopped after {count} (--max-matches); there may be more")
     return FINE
+
+
+def _as_asked(
+    arguments: argparse.Namespace, format: str, queries: Mapping[str, CompiledQuery]
+) -> tuple[dict[str, CompiledQuery], dict[str, dict[str, Any]]]:
+    """The queries with the options of the call, and by name the bounds of their slices."""
+    bounds = _bounds_of(arguments, format, queries)
+    has_id, positions = arguments.match_id or None, False if bounds else None
+    asked = {
+        name: one.with_options(match_id=has_id, positions=positions)
+        for name, one in queries.items()
+    }
+    return asked, bounds
+
+
+def _bounds_of(
+    arguments: argparse.Namespace, format: str, queries: Mapping[str, CompiledQuery]
+) -> dict[str, dict[str, Any]]:
+    """For each query `after` and `until` of its slice; empty: neither is given. Raises
+    CommandProblem where a query has no slices, and for a text that is no value of its order."""
+    given = {"after": arguments.after, "until": arguments.until}
+    given = {word: text for word, text in given.items() if text is not None}
+    if given and format == "html":
+        raise CommandProblem(
+            "a report draws matches by their positions, and with --after or --until they have "
+            "none: choose another format"
+        )
+    if given and arguments.near:
+        raise CommandProblem(
+            "--after and --until choose matches by the time at which they are known, and near "
+            "misses have none: leave out --near"
+        )
+    found: dict[str, dict[str, Any]] = {}
+    for name, query in queries.items() if given else ():
+        try:
+            bounds = {
+                word: bound_of_text(query.plan, word, text, arguments.time_zone)
+                for word, text in given.items()
+            }
+            slice_of(query.program, bounds.get("after"), bounds.get("until"))
+        except (EventError, TypeError, ValueError) as problem:
+            raise CommandProblem(str(problem)) from None
+        found[name] = bounds
+    return found
 
 
 def _queries_and_events(arguments: argparse.Namespace) -> tuple[list[Path], list[str]]:
@@ -270,12 +315,14 @@ def _match(
     first: FirstMatches,
     write: Callable[[Any], None],
     tables: Mapping[str, Any],
+    bounds: Mapping[str, Any] | None,
 ) -> None:
-    """The matches of one query. `tables` are those of its parameter set."""
+    """The matches of one query. `tables` are those of its parameter set, `bounds` those of a
+    slice."""
     try:
         with shown(events.size, query.name) as bar:
             read = partial(events.batches, bar.read if bar is not None else None)
-            for batch in first.of(matches_of(query, read, tables)):
+            for batch in first.of(matches_of(query, read, tables, bounds)):
                 if bar is not None:
                     bar.found(len(batch))
                 write(batch)

@@ -30,6 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     of_cel = {
         "--parameters": arguments.parameters,
         "--match-id": arguments.match_id,
+        "--after": arguments.after is not None,
+        "--until": arguments.until is not None,
         "--on-null-type": arguments.on_null_type != "error",
     }
     for option, given in of_cel.items():

@@ -83,6 +83,8 @@ def _refuse_options(arguments: argparse.Namespace, format: str) -> None:
     given = {
         "--parameters": arguments.parameters,
         "--match-id": arguments.match_id,
+        "--after": arguments.after is not None,
+        "--until": arguments.until is not None,
         "--on-null-type": arguments.on_null_type != "error",
         "--on-bad-row": arguments.on_bad_row,
         "--strict-schema": arguments.strict_schema,

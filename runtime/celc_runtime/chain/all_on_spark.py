@@ -138,11 +138,13 @@ def _in_one_job(
     if made:
         ordered = ordered.select(*(column_named(n) for n in ordered.columns if n not in made))
     names = tuple(part.names for part in parts)
-    route = ShippedFunction(next(iter(programs.values())), "match_all", _answers_of_task)
+    first = next(iter(programs.values()))
+    route = ShippedFunction(first, "match_all", _answers_of_task)
+    is_slice = all(one.positions is False for one in programs.values())
     tables = tuple(
         (name, program.rows.batch) for name, program in together.items() if program.rows is not None
     )
-    reader = partial(route, names, tuple(clocks.items()), tables, number)
+    reader = partial(route, names, tuple(clocks.items()), tables, number, is_slice)
     return mapped(ordered, reader, ddl_of(programs))
 
 
@@ -264,16 +266,20 @@ def _answers_of_task(
     clocks: tuple[tuple[str, Any], ...],
     tables: tuple[tuple[str, pa.RecordBatch], ...],
     number: str,
+    is_slice: bool,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The rows of `match_all` that one task finds.
 
     names: of queries, by part. clocks: by query. tables: those of queries FOR EACH, by query.
-    number: the column of the parts' numbers.
+    number: the column of the parts' numbers. is_slice: the queries have the options of `program`
+    that a slice changes.
     """
-    queries = program.module["QUERIES"]
+    queries, changed = program.module["QUERIES"], {}
+    if is_slice:
+        changed = {"positions": False, "at_end": program.plan.choice.at_end}
     programs = {
-        name: query.program.on_spark.with_options(clock=dict(clocks).get(name))
+        name: query.program.on_spark.with_options(clock=dict(clocks).get(name), **changed)
         for name, query in queries.items()
     }
     for name, batch in tables:

@@ -20,7 +20,7 @@ from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
-from celc_runtime.rules.any_query import matches_of_table, with_tables
+from celc_runtime.rules.any_query import between, matches_of_table, with_tables
 from celc_runtime.run.feeding import Reads, read_all
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 
@@ -131,16 +131,26 @@ def chain_run(program: Program, options: RunOptions = PLAIN) -> Reads[pa.RecordB
     return (GatheredChain if why_gathered(program) else ChainRun)(program, options)
 
 
-def chain_of_events(program: Program, events: Any, **tables: Any) -> Iterator[pa.RecordBatch]:
+def chain_of_events(
+    program: Program, events: Any, *, after: object = None, until: object = None, **tables: Any
+) -> Iterator[pa.RecordBatch]:
     """The same for `CompiledQuery.match_arrow`."""
-    program = with_tables(program, tables)
-    return read_all(chain_run(program), batches_of(source_of(program), events))
+    program, events, keeps = between(with_tables(program, tables), events, after, until)
+    found = read_all(chain_run(program), batches_of(source_of(program), events))
+    return found if keeps is None else keeps(found)
 
 
-def chain_of_frame(program: Program, frame: pandas.DataFrame, **tables: Any) -> pandas.DataFrame:
+def chain_of_frame(
+    program: Program,
+    frame: pandas.DataFrame,
+    *,
+    after: object = None,
+    until: object = None,
+    **tables: Any,
+) -> pandas.DataFrame:
     """The same for `CompiledQuery.match_pandas`."""
-    program = with_tables(program, tables)
-    return frame_of(chain_of_table(program, frame, FirstMatches(None)))
+    program, events, keeps = between(with_tables(program, tables), frame, after, until)
+    return frame_of(chain_of_table(program, events, FirstMatches(None, keeps=keeps)))
 
 
 def conforming_batches(

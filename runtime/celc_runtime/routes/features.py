@@ -144,6 +144,33 @@ def _reads_what_waits(program: Program) -> bool:
     return False
 
 
+def _consumes(program: Program) -> bool:
+    parameters = program.plan.source.parameters
+    of_rows = parameters is not None and parameters.consume_by != "NONE"
+    return of_rows or program.plan.matching.consume_by != "NONE"
+
+
+def _waits_without_time(program: Program) -> bool:
+    """Whether matches wait for all of their start in no window of the first order column."""
+    plan = program.plan
+    window = plan.matching.window
+    return plan.choice.waits and (
+        window is None or plan.measured_on(window) not in plan.source.order_by[:1]
+    )
+
+
+def _has_no_line(program: Program) -> bool:
+    order = program.plan.source.order_by
+    numbers = ("BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE")
+    times = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE")
+    return bool(order) and program.plan.source.type_of(order[0]) not in (*numbers, *times)
+
+
+def _is_of_partition(program: Program) -> bool:
+    totals = program.plan.answer.totals
+    return totals is not None and totals.per in ("PARTITION", "RUNNING")
+
+
 ROW_PATTERN = Feature("MATCH_RECOGNIZE", lambda p: True, of_rows=True)
 ROWS_WAIT = Feature("MATCH_RECOGNIZE that may wait", lambda p: p.plan.can_wait, of_rows=True)
 ROWS_HAVE_NO_TIME = Feature(
@@ -159,6 +186,18 @@ MATCH_ID = Feature("match_id", lambda p: p.plan.answer.match_id is not None)
 TOTAL = Feature("TOTAL", lambda p: p.plan.answer.totals is not None)
 COLLAPSED = Feature("COLLAPSED", lambda p: p.plan.answer.collapsed)
 PER_START = Feature("FIRST, LONGEST or DISJOINT", lambda p: p.plan.choice.per_start is not None)
+CONSUMES = Feature("CONSUME BY", _consumes)
+NESTED = Feature(
+    "selector inside the formula", lambda p: p.plan.matching.nested_selectors or p.sees_all
+)
+DISJOINT = Feature(
+    "DISJOINT", lambda p: p.plan.choice.per_start is not None and p.plan.choice.per_start.disjoint
+)
+PER_PARTITION = Feature("TOTAL … PER PARTITION", _is_of_partition)
+WAITS_WITHOUT_TIME = Feature(
+    "LONGEST or DISJOINT without a window on the first order column", _waits_without_time
+)
+ORDER_IS_NO_LINE = Feature("a first order column without numbers or times", _has_no_line)
 WAITS = Feature("LONGEST or DISJOINT", lambda p: p.plan.choice.waits)
 NOT_DISJOINT = Feature(
     "no DISJOINT", lambda p: p.plan.choice.per_start is None or not p.plan.choice.per_start.disjoint
@@ -213,6 +252,10 @@ OFF_CLOCK = Feature(
 COUNTED_CHOICE = Feature(
     "absence at the end of EVENTS with FIRST, LONGEST, DISJOINT, LIMIT … PER or PER of a duration",
     _chooses_counted,
+)
+NOT_DECIDED_IN_TIME = Feature(
+    "absence at the end that is no time on the first order column",
+    lambda p: not all(map(p.plan.is_on_clock, p.plan.choice.deadlines)),
 )
 CLOCK_OF_ALL = Feature(
     "PARTITION BY and an absence at the end that no clock decides, of it or a query that it reads",

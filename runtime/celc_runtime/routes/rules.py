@@ -42,6 +42,8 @@ class Route(Enum):
     SQL = "register"
     STREAM = "match_stream"
     UNBOUNDED = "match_stream(allow_unbounded_state=True)"
+    AFTER = "after=…"
+    UNTIL = "until=…"
 
 
 @frozen
@@ -71,6 +73,11 @@ class Rule:
 
 _STREAMS = (Route.STREAM, Route.UNBOUNDED)
 _ON_SPARK = (Route.SPARK, Route.ALL, Route.SQL, *_STREAMS)
+
+_SLICES = (Route.AFTER, Route.UNTIL)
+"""Arguments that other routes take: the rows that become known after a time, or up to one."""
+
+_WITHOUT_AFTER = "leave out `after`: `until` alone reads everything before it"
 
 _GRAPHS = "use match_table or match_arrow"
 _AS_TABLE = "use match on the events as a table"
@@ -459,6 +466,96 @@ RULES = (
         "no-time-on-a-stream",
         "it orders events by {order!r}, which it declares as {type}",
         "a watermark needs a TIMESTAMP as the first order column",
+    ),
+    # Rows that become known after a time, or up to one.
+    _refused(
+        _SLICES,
+        has.NO_ORDER,
+        "slice-without-order",
+        "it has no order column, and after and until are values of one",
+        "compile it with --order-by, or use with_options(order_by=…)",
+    ),
+    _refused(
+        _SLICES,
+        has.ORDER_IS_NO_LINE,
+        "slice-of-texts",
+        "its first order column {order!r} is a {type}, and after and until are times or numbers",
+        "order it by a TIMESTAMP, a DATE or a number",
+    ),
+    _refused(
+        _SLICES,
+        has.UNCERTAIN,
+        "slice-of-uncertain-time",
+        "time is uncertain, so that no time parts the events of a match from later ones",
+        "leave out after and until",
+    ),
+    _refused(
+        _SLICES,
+        has.PER_PARTITION,
+        "slice-of-partition-totals",
+        "PER PARTITION adds up all matches, and a row is known only when the input is over",
+        "write PER and a duration, or PER END",
+    ),
+    _refused(
+        _SLICES,
+        has.NOT_DECIDED_IN_TIME,
+        "slice-of-absences",
+        "an absence at its end is in EVENTS or on another attribute than {order!r}, and no time "
+        "says when its rows are known",
+        "measure the absence on {order!r}",
+    ),
+    _refused(
+        _SLICES,
+        has.WAITS_WITHOUT_TIME,
+        "slice-without-window",
+        "LONGEST without a window on {order!r}, likewise DISJOINT and FIRST with an absence at the "
+        "end, knows a row only when the input is over",
+        "give it a window of that column (WITHIN)",
+    ),
+    _refused(
+        Route.AFTER,
+        has.CONSUMES,
+        "after-consume",
+        "CONSUME BY depends on events long before the window: each match begins behind the last",
+        _WITHOUT_AFTER,
+    ),
+    _refused(
+        Route.AFTER,
+        has.NESTED,
+        "after-selector",
+        "a nested selector depends on events long before the window, because it chooses among the "
+        "matches of the whole stream",
+        _WITHOUT_AFTER,
+    ),
+    _refused(
+        Route.AFTER,
+        has.DISJOINT,
+        "after-disjoint",
+        "DISJOINT depends on events long before the window: each match begins behind the last",
+        _WITHOUT_AFTER,
+    ),
+    _refused(
+        Route.AFTER,
+        has.RATE,
+        "after-limit-per",
+        "LIMIT … PER depends on events long before the window: each row counts those before it",
+        _WITHOUT_AFTER,
+    ),
+    _refused(
+        Route.UNTIL,
+        (has.RATE, has.LATE),
+        "until-limit-per",
+        "LIMIT … PER counts rows in the order in which they are known, and with an absence at the "
+        "end some before `until` can be decided behind it",
+        "leave out LIMIT, or after and until",
+    ),
+    _refused(
+        _SLICES,
+        has.ROW_PATTERN,
+        "slice-of-row-patterns",
+        "MATCH_RECOGNIZE skips past matches from the beginning of each partition on, and its rows "
+        "are measures without a time at which they are known",
+        "restrict the rows of its input with WHERE, or write the pattern in CEL",
     ),
     # MATCH_RECOGNIZE.
     _refused(

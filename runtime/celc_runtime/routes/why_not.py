@@ -27,7 +27,7 @@ def why_not(program: Asked, route: Route) -> Reason | None:
             words = _words(program)
             told = rule.reason
             return replace(told, why=told.why.format(**words), instead=told.instead.format(**words))
-    if route in _RUN_TOGETHER and isinstance(program, Program):
+    if route in _SAME_BELOW and isinstance(program, Program):
         for level in program.levels:
             reason = why_not(level, route)
             if reason is not None:
@@ -35,8 +35,8 @@ def why_not(program: Asked, route: Route) -> Reason | None:
     return None
 
 
-_RUN_TOGETHER = (Route.STREAM, Route.UNBOUNDED)
-"""Routes that run a query together with those that it reads, in the same way."""
+_SAME_BELOW = (Route.STREAM, Route.UNBOUNDED, Route.AFTER, Route.UNTIL)
+"""Routes that ask the same of a query and of those that it reads."""
 
 
 def check(program: Asked, route: Route) -> None:

@@ -104,14 +104,22 @@ class RowPatternQuery:
         plan = replace(self.plan, max_work=max_work)
         return RowPatternQuery(replace(self.program, plan=plan))
 
-    def match_table(self, rows: Any) -> pa.Table:
+    def _refuse_slices(self, after: object, until: object) -> None:
+        """Raises EventError where a bound is given: rows are known at no time."""
+        for bound, route in ((after, Route.AFTER), (until, Route.UNTIL)):
+            if bound is not None:
+                check(self.program, route)
+
+    def match_table(self, rows: Any, *, after: object = None, until: object = None) -> pa.Table:
         """The result for a table, on this machine and without Spark.
 
         rows: a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches, a data
         frame of pandas or polars, a relation of DuckDB, a dictionary of columns, or the path of a
         Parquet file; in any order, because the query says the order; rows equal in it keep theirs.
-        Raises TypeError for what is no table, EventError where it does not fit the query.
+        Raises TypeError for what is no table, EventError where it does not fit the query, and for
+        after and until, which queries of CEL take.
         """
+        self._refuse_slices(after, until)
         table = table_of(Reader(self.plan).program, rows)
         batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
         found = read_all(RowRun(self.program, in_parts=False), batches)
@@ -140,10 +148,12 @@ class RowPatternQuery:
         rows come in any order. It yields the result for partitions that are over."""
         return RowRun(self.program, in_parts=True)
 
-    def match(self, rows: DataFrame) -> DataFrame:
+    def match(self, rows: DataFrame, *, after: object = None, until: object = None) -> DataFrame:
         """The result for a Spark DataFrame, `df.transform(query.match)`: spread over the cluster by
-        PARTITION BY, else by one task."""
+        PARTITION BY, else by one task. Raises EventError for after and until, which queries of CEL
+        take."""
         check_frame(rows, "match")
+        self._refuse_slices(after, until)
         if rows.isStreaming:
             return self.match_stream(rows)
         return matched_frame(self.plan, self.match_derived, rows)
@@ -181,6 +191,8 @@ class RowPatternQuery:
         max_event_time_skew: str | None = None,
         buckets: int | None = None,
         checkpoint: str | None = None,
+        after: object = None,
+        until: object = None,
     ) -> DataFrame:
         """The result for a streaming DataFrame: the rows that `match` gives on the same rows, in
         append mode, each as soon as the watermark has passed its last row and no later row can
@@ -190,12 +202,13 @@ class RowPatternQuery:
         run a query whose pattern has loops and no WITHIN, so that a partition may keep its rows for
         ever. watermark, late, api, max_event_time_skew, buckets, checkpoint: as `match_stream` of a
         query of CEL takes them. Needs PySpark 4.0. Raises EventError where the query or the
-        DataFrame does not fit a stream, ValueError for options that cannot be, RuntimeError for a
-        session that cannot run it.
+        DataFrame does not fit a stream, and for after and until, ValueError for options that cannot
+        be, RuntimeError for a session that cannot run it.
         """
         from celc_runtime.row_pattern.streams.match import stream_rows
 
         check_frame(rows, "match_stream")
+        self._refuse_slices(after, until)
         names = () if tiebreak is None else (tiebreak,) if isinstance(tiebreak, str) else tiebreak
         return stream_rows(
             self.program,

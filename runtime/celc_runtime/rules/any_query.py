@@ -7,9 +7,9 @@ imported for its first run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from celc_runtime.arrow.matches.compact import schema_of
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.arrow.tables.event_tables import batches_of, entered, table_of
 from celc_runtime.arrow.tables.pandas_frames import frame_of
+from celc_runtime.arrow.tables.slices import EventsBetween, Slice, slice_of
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
@@ -86,12 +87,70 @@ def read_plan(program: Program) -> Plan:
     return plan if plan.source.parameters is None else over_events(plan)
 
 
-def matches_of_events(program: Program, events: Any, **tables: Any) -> Iterator[pa.RecordBatch]:
+Keeps: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""Passes on some rows of batches."""
+
+
+def between(
+    program: Program, events: Any, after: object, until: object
+) -> tuple[Program, Any, Keeps | None]:
+    """The program, the events to read, and what passes on the rows of a slice (None: all are).
+
+    Raises the errors of `slice_of`.
+    """
+    slice = slice_of(program, after, until)
+    if slice is None:
+        return program, events, None
+    slice.tell()
+    return slice.program, EventsBetween(events, slice.read), slice.keeps
+
+
+def sliced_run(
+    program: Program,
+    bounds: tuple[object, object],
+    new: Callable[[Program], Reads[pa.RecordBatch]],
+    read: Callable[[Program], Program],
+) -> Reads[pa.RecordBatch]:
+    """A run of `new` that reads and yields a slice; without bounds, as it is. read: what a program
+    reads of the declared streams."""
+    slice = slice_of(program, *bounds)
+    if slice is None:
+        return new(program)
+    slice.tell()
+    return _Sliced(slice, new(slice.program), read(slice.program))
+
+
+class _Sliced:
+    """Feeds the events of a slice to a run, and passes on its rows."""
+
+    def __init__(self, slice: Slice, run: Reads[pa.RecordBatch], read: Program) -> None:
+        self._slice, self._run, self._read = slice, run, read
+        self._rows = 0
+        self.finish = run.finish
+
+    def push(self, events: pa.RecordBatch, /) -> Iterator[pa.RecordBatch]:
+        read = pa.Table.from_batches([events])
+        if not self._read.plan.source.is_as_given:
+            # The order column may be one that is derived.
+            read = pa.Table.from_batches(entered(self._read, read, self._rows))
+        mask = self._slice.read.mask(self._read.plan, read, self._rows)
+        self._rows += len(events)
+        inside = events if mask is None else events.filter(mask.combine_chunks())
+        yield from self._slice.keeps(self._run.push(inside))
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        return self._slice.keeps(self._run.rest())
+
+
+def matches_of_events(
+    program: Program, events: Any, *, after: object = None, until: object = None, **tables: Any
+) -> Iterator[pa.RecordBatch]:
     """The matches of events in any form; see `CompiledQuery.match_arrow`."""
-    program = with_tables(program, tables)
+    program, events, keeps = between(with_tables(program, tables), events, after, until)
     batches = batches_of(program, events)
     options, batches = _with_clock(program, RunOptions(), batches)
-    return read_all(ordered_run(program, options), batches)
+    found = read_all(ordered_run(program, options), batches)
+    return found if keeps is None else keeps(found)
 
 
 def matches_of_table(
@@ -137,22 +196,34 @@ def _with_clock(
     return replace(options, clock=latest_time(program, batches)), batches
 
 
-def compact_of_events(program: Program, events: Any, **tables: Any) -> Iterator[pa.RecordBatch]:
+def compact_of_events(
+    program: Program, events: Any, *, after: object = None, until: object = None, **tables: Any
+) -> Iterator[pa.RecordBatch]:
     """The compact answers of events in any form; see `CompiledQuery.match_compact_arrow`."""
-    program = with_tables(program, tables)
-    run = ordered_run(program, is_compact=True)
-    return read_all(run, batches_of(program, events))
+    program, events, keeps = between(with_tables(program, tables), events, after, until)
+    found = read_all(ordered_run(program, is_compact=True), batches_of(program, events))
+    return found if keeps is None else keeps(found)
 
 
-def compact_of_table(program: Program, events: Any) -> pa.Table:
-    """The compact answers of a table; see `CompiledQuery.match_compact`."""
+def compact_of_table(program: Program, events: Any, keeps: Keeps | None = None) -> pa.Table:
+    """The compact answers of a table, those that `keeps` passes on; see
+    `CompiledQuery.match_compact`."""
     table, numbered = sorted_for(read_plan(program), table_of(program, events))
     run = ordered_run(program, RunOptions(numbered=numbered), is_compact=True)
     batches = read_all(run, table.to_batches(max_chunksize=_ROWS))
+    if keeps is not None:
+        batches = keeps(batches)
     return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))
 
 
-def matches_of_frame(program: Program, frame: pandas.DataFrame, **tables: Any) -> pandas.DataFrame:
+def matches_of_frame(
+    program: Program,
+    frame: pandas.DataFrame,
+    *,
+    after: object = None,
+    until: object = None,
+    **tables: Any,
+) -> pandas.DataFrame:
     """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
-    program = with_tables(program, tables)
-    return frame_of(matches_of_table(program, frame, FirstMatches(None)))
+    program, events, keeps = between(with_tables(program, tables), frame, after, until)
+    return frame_of(matches_of_table(program, events, FirstMatches(None, keeps=keeps)))

@@ -36,8 +36,18 @@ _VARIABLE = re.compile(f'"({STATE}(?:_[0-9]+)?)"')  # in what Spark notes of an 
 def remember_plan(matches: DataFrame, name: str, last: Mapping[str, Any]) -> DataFrame:
     """Attach what `finish` needs to a DataFrame: a name for its note, and for each state variable
     the function that gives the last matches of its buckets."""
-    setattr(matches, _PLAN, (name, last))
+    setattr(matches, _PLAN, (name, last, None))
     return matches
+
+
+def kept(matches: DataFrame, keeps: Callable[[DataFrame], DataFrame] | None) -> DataFrame:
+    """The rows of a stream that `keeps` passes on (None: all), which `finish` asks as well."""
+    if keeps is None:
+        return matches
+    name, last, _ = getattr(matches, _PLAN)
+    found = keeps(matches)
+    setattr(found, _PLAN, (name, last, keeps))
+    return found
 
 
 def last_steps(matches: DataFrame) -> Mapping[str, Any]:
@@ -71,7 +81,7 @@ def finish(
             "finish takes the DataFrame that match_stream returned; what is made of it further "
             "belongs into write"
         )
-    name, last = made
+    name, last, keeps = made
     if is_finished(spark, checkpoint):
         return False
     number = _last_batch(spark, checkpoint)
@@ -80,7 +90,7 @@ def finish(
         for variable, function in last.items()
     ]
     rest = reduce(lambda one, other: one.unionAll(other), found)
-    write(rest, number + 1)
+    write(rest if keeps is None else keeps(rest), number + 1)
     note = json.dumps({"query": name, "after_batch": number})
     noted = spark.createDataFrame([(note,)], "value STRING").coalesce(1)
     noted.write.mode("overwrite").text(posixpath.join(checkpoint, _MARK))

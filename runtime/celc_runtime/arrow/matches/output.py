@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -83,12 +83,22 @@ def matches_batch(
 
 
 class FirstMatches:
-    """Passes on the first `most` matches (None: all), and stops the search after them."""
+    """Passes on the first `most` matches (None: all), and stops the search after them.
 
-    def __init__(self, most: int | None, called: str = "max_matches") -> None:
+    keeps: the rows that count, of batches of rows; None: all.
+    """
+
+    def __init__(
+        self,
+        most: int | None,
+        called: str = "max_matches",
+        *,
+        keeps: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None,
+    ) -> None:
         if most is not None and (type(most) is not int or most < 1):
             raise ValueError(f"{called} must be a whole number from 1, not {most!r}")
         self._left = most
+        self._keeps = keeps
 
     @property
     def are_all(self) -> bool:
@@ -99,7 +109,7 @@ class FirstMatches:
         """The batches of matches; the last one is cut."""
         if self.are_all:
             return
-        for batch in batches:
+        for batch in batches if self._keeps is None else self._keeps(batches):
             if self._left is None:
                 yield batch
                 continue

@@ -24,6 +24,7 @@ from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.arrow.tables.logged_tables import why_not_plain
 from celc_runtime.arrow.tables.pandas_frames import frame_table
+from celc_runtime.arrow.tables.slices import EventsBetween, Stretch
 from celc_runtime.arrow.tables.untyped import fitted
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
@@ -40,6 +41,8 @@ def table_of(program: Program, events: Any) -> pa.Table:
 
     Raises TypeError for a value without columns, EventError if a column is missing or there twice.
     """
+    if isinstance(events, EventsBetween):
+        return events.stretch.of_events(program.plan, table_of(program, _reduced(program, events)))
     columns = _columns_of(program, events)
     if isinstance(columns, pa.Table):
         return _narrowed(program, columns)
@@ -58,6 +61,8 @@ def table_of(program: Program, events: Any) -> pa.Table:
 
 def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
     """The same as record batches in the order of the events; sources of batches are streamed."""
+    if isinstance(events, EventsBetween):
+        return _between(program, events)
     columns: Iterable[pa.RecordBatch] | pa.Table = _columns_of(program, events)
     if isinstance(columns, pa.Table):
         narrow: Iterable[pa.RecordBatch] = _narrowed(program, columns).to_batches()
@@ -65,6 +70,27 @@ def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
     if not program.plan.source.is_as_given:
         return _derived_batches(program, columns)
     return columns
+
+
+def _between(program: Program, between: EventsBetween) -> Iterator[pa.RecordBatch]:
+    """The same of the events in a stretch."""
+    rows = 0
+    for batch in batches_of(program, _reduced(program, between)):
+        inside = between.stretch.of_events(program.plan, pa.Table.from_batches([batch]), rows)
+        rows += len(batch)
+        yield from inside.to_batches()
+
+
+def _reduced(program: Program, between: EventsBetween) -> Any:
+    """The events, of a file or a dataset without the row groups that its statistics rule out."""
+    events, stretch = between.events, between.stretch
+    if isinstance(events, str | Path):
+        return _parquet_batches(program, Path(events), stretch)
+    if _is_a(events, "pyarrow.dataset", "Dataset") and stretch.column in events.schema.names:
+        taken = _taken(program, events.schema.names)
+        condition = stretch.condition(events.schema.field(stretch.column).type)
+        return events.scanner(columns=taken, filter=condition)
+    return events
 
 
 def entered(program: Program, table: pa.Table, rows_seen: int = 0) -> list[pa.RecordBatch]:
@@ -226,8 +252,10 @@ def _table_of_columns(program: Program, columns: Mapping[Any, Any]) -> pa.Table:
     return pa.table(arrays)
 
 
-def _parquet_batches(program: Program, path: Path) -> Iterator[pa.RecordBatch]:
-    """A Parquet file, a batch at a time.
+def _parquet_batches(
+    program: Program, path: Path, stretch: Stretch | None = None
+) -> Iterator[pa.RecordBatch]:
+    """A Parquet file, a batch at a time; of a stretch only the row groups that can have some of it.
 
     Other files hold no types, so the caller must choose them when reading, as `celc run` does.
     """
@@ -253,6 +281,22 @@ def _parquet_batches(program: Program, path: Path) -> Iterator[pa.RecordBatch]:
 
     def batches() -> Iterator[pa.RecordBatch]:
         with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
-            yield from file.iter_batches(columns=columns)
+            groups = None if stretch is None else _groups_of(file.metadata, stretch)
+            yield from file.iter_batches(columns=columns, row_groups=groups)
 
     return batches()
+
+
+def _groups_of(metadata: Any, stretch: Stretch) -> list[int]:
+    """The row groups of a Parquet file that can have events of a stretch."""
+    names = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+    if stretch.column not in names:
+        return [*range(metadata.num_row_groups)]
+    place, found = names.index(stretch.column), []
+    for number in range(metadata.num_row_groups):
+        told = metadata.row_group(number).column(place).statistics
+        # Rows without an order are read, so that the run refuses them.
+        is_known = told is not None and told.has_min_max and told.null_count == 0
+        if not (is_known and stretch.excludes(told.min, told.max)):
+            found.append(number)
+    return found

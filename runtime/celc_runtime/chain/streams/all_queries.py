@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from celc_runtime.arrow.tables.slices import EventsBetween, common_stretch, slice_of
 from celc_runtime.chain.all_on_spark import matches_of_module_on_spark
 from celc_runtime.chain.all_tables import matches_of_module
 from celc_runtime.chain.streams.explain import explain_module
 from celc_runtime.chain.streams.match import Call, module_stream
 from celc_runtime.many.answers import rows_of
+from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program, warn_of_growth
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
 from celc_runtime.spark.answers.compact import check_frame
 from celc_runtime.spark.input.parameters import with_their_tables
+from celc_runtime.spark.slices import slicing_all
+from celc_runtime.stream.finish import kept
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,12 +32,20 @@ class AllQueries:
     def __init__(self, programs: Mapping[str, Program]) -> None:
         self._programs = dict(programs)
 
-    def match_all(self, events: DataFrame, **parameters: Any) -> DataFrame:
+    def match_all(
+        self,
+        events: DataFrame,
+        *,
+        after: object = None,
+        until: object = None,
+        **parameters: Any,
+    ) -> DataFrame:
         """The answers of all queries to a Spark DataFrame, with one scan and one shuffle.
 
         Each row answers one query. `query` has its name, and the column with this name has the row
         as a struct; the columns of the other queries are NULL. `rows` returns the answer of one
-        query as its `match` does. One task reads all queries without PARTITION BY. parameters: the
+        query as its `match` does. One task reads all queries without PARTITION BY. after, until: as
+        `match` takes them, of all queries. parameters: the
         tables of the queries FOR EACH, each by the name of its set and as `match` takes it; queries
         with one set share its table.
 
@@ -43,8 +55,11 @@ class AllQueries:
         """
         check_frame(events, "match_all", "match_all_table")
         programs = self._entered(Route.ALL, parameters)
+        on_spark: Mapping[str, Program]
         on_spark = {name: program.on_spark for name, program in programs.items()}
-        return matches_of_module_on_spark(on_spark, events)
+        on_spark, events, keeps = slicing_all(on_spark, events, (after, until))
+        found = matches_of_module_on_spark(on_spark, events)
+        return found if keeps is None else keeps(found)
 
     def match_all_stream(
         self,
@@ -58,6 +73,8 @@ class AllQueries:
         max_event_time_skew: str | None = None,
         buckets: int | None = None,
         checkpoint: str | None = None,
+        after: object = None,
+        until: object = None,
         **parameters: Any,
     ) -> DataFrame:
         """The answers of all queries to a streaming DataFrame, each row once, as soon as it is
@@ -71,7 +88,8 @@ class AllQueries:
         query begins with the events that arrive from then on, and the state of one that is gone is
         dropped.
 
-        Raises EventError where a query or the DataFrame does not fit a stream, StateError where the
+        Raises EventError where a query or the DataFrame does not fit a stream, also a query that
+        counts events with after and until, StateError where the
         checkpoint has queries that cannot go on, ValueError, TypeError and RuntimeError as
         `match_stream`.
         """
@@ -80,7 +98,7 @@ class AllQueries:
         programs = self._entered(
             Route.UNBOUNDED if allow_unbounded_state else Route.STREAM, parameters
         )
-        on_spark = {
+        on_spark: Mapping[str, Program] = {
             name: program.with_options(tiebreak=names).on_spark
             for name, program in programs.items()
         }
@@ -93,7 +111,10 @@ class AllQueries:
             buckets,
             checkpoint,
         )
-        return module_stream(on_spark, events, names, call)
+        if after is not None or until is not None:
+            _refuse_positions(on_spark)
+        on_spark, events, keeps = slicing_all(on_spark, events, (after, until))
+        return kept(module_stream(on_spark, events, names, call), keeps)
 
     def explain_all_stream(self, events: DataFrame) -> str:
         """The plan of `match_all_stream` for a streaming DataFrame: which queries share an
@@ -105,12 +126,27 @@ class AllQueries:
         programs = {name: program.on_spark for name, program in self._programs.items()}
         return explain_module(programs, events)
 
-    def match_all_table(self, events: Any, **parameters: Any) -> dict[str, pa.Table]:
+    def match_all_table(
+        self, events: Any, *, after: object = None, until: object = None, **parameters: Any
+    ) -> dict[str, pa.Table]:
         """The answers of all queries to a table, by name, on this machine and without Spark.
 
-        events, parameters: as for `match_table`. Raises the same errors.
+        events, after, until, parameters: as for `match_table`. Raises the same errors, ValueError
+        for after or until with queries of several order columns.
         """
-        return matches_of_module(self._entered(Route.ALL_TABLE, parameters), events)
+        programs = self._entered(Route.ALL_TABLE, parameters)
+        slices = {name: slice_of(one, after, until) for name, one in programs.items()}
+        made = {name: one for name, one in slices.items() if one is not None}
+        if not made:
+            return matches_of_module(programs, events)
+        for slice in made.values():
+            slice.tell()
+        read = EventsBetween(events, common_stretch(made.values()))
+        found = matches_of_module({name: one.program for name, one in made.items()}, read)
+        return {
+            name: found[name].filter(one.rows.holds(found[name].column(one.rows.column)))
+            for name, one in made.items()
+        }
 
     def rows(self, answers: Any, name: str) -> Any:
         """One query's part of the answers of `match_all` or `match_all_table`.
@@ -125,6 +161,17 @@ class AllQueries:
             check(program, route)
         warn_of_growth(self._programs.values())
         return with_their_tables(self._programs, tables)
+
+
+def _refuse_positions(programs: Mapping[str, Program]) -> None:
+    """Raises EventError for a query that shows positions: those of a slice would be others."""
+    for name, program in programs.items():
+        if program.plan.answer.positions:
+            raise EventError(
+                f"query {name!r} counts events, so that its answer in match_all_stream has "
+                f"positions, and with after or until it has none: run it alone, as in "
+                f"module.{name}.match_stream(df, after=…)"
+            )
 
 
 def _names(tiebreak: str | Sequence[str]) -> tuple[str, ...]:
