@@ -152,7 +152,6 @@ _REASONS = {
     "absence of FOR": "found by the definition: rows of queries can overlap",
     "absence between": "worlds of the events between decide",
     "UNLESS": "worlds of the events between decide",
-    "ALL": "worlds decide which of both comes last",
 }
 
 

@@ -139,11 +139,11 @@ def added_up(ends, tags, shares, bits, looks, bound):  # type: ignore[no-untyped
             one, other = one + of_one, other + of_other
             order = hash_of_three(order, of_one, np.int64(0))
             turned = hash_of_three(turned, of_other, np.int64(1))
-        slot = _slot_of(slots, keys, order, turned)
+        slot = slot_of(slots, keys, order, turned)
         is_new = slots[slot] < 0
         slots[slot], keys[slot, 0], keys[slot, 1] = 0, order, turned
         if is_new:
-            slot = _slot_of(slots, keys, one, other)
+            slot = slot_of(slots, keys, one, other)
             if slots[slot] < 0:
                 slots[slot], keys[slot, 0], keys[slot, 1] = count, one, other
                 first[count] = number
@@ -160,7 +160,7 @@ def added_up(ends, tags, shares, bits, looks, bound):  # type: ignore[no-untyped
 
 
 @njit(nogil=True, cache=True)
-def _slot_of(slots, keys, one, other):  # type: ignore[no-untyped-def]
+def slot_of(slots, keys, one, other):  # type: ignore[no-untyped-def]
     """The slot of a key of 128 bits in a hash table (−1: free), or where it belongs."""
     slot = one & (slots.shape[0] - 1)
     while slots[slot] >= 0 and (keys[slot, 0] != one or keys[slot, 1] != other):

@@ -51,7 +51,6 @@ from celc_runtime.arrow.matches.possible_rows import (
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import DONE as ALL_READ
 from celc_runtime.engine.arena.nodes import ENTRY, OUTPUT_FULL, Memory
-from celc_runtime.engine.definition.open_questions import OutOfWorkError
 from celc_runtime.engine.walk.listing import Kinds, Output, new_output
 from celc_runtime.engine.worlds.possible_matches import added_up
 from celc_runtime.engine.worlds.possible_moves import follows, possible_moves
@@ -83,7 +82,7 @@ from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.source.waiting_events import WaitingEvents
 from celc_runtime.run.walk.judged_chains import JudgedChains
-from celc_runtime.run.walk.judged_worlds import JudgedWorlds
+from celc_runtime.run.walk.judged_worlds import JudgedWorlds, TooManyWorldsError
 from celc_runtime.run.walk.walks import Floors, WalkOfRun
 
 _MATCHES = 1 << 14
@@ -368,12 +367,11 @@ class WorldsWalk(WalkOfRun):
         starts = np.flatnonzero(begins[first:stop]) + first
         starts = starts if begins[first] else np.append(first, starts)
         if self._worlds is not None:
-            for begin, end in pairwise([*starts.tolist(), stop]):
-                try:
-                    judged = self._worlds.rows(events, self._waiting, begin, end, self._asked.bound)
-                except OutOfWorkError:
-                    raise self._too_much(end - 1) from None
-                yield end, judged
+            clusters = np.append(starts, stop)
+            try:
+                yield from self._worlds.rows(events, self._waiting, clusters, self._asked.bound)
+            except TooManyWorldsError as problem:
+                raise self._too_much(problem.event) from None
             return
         if self._judged is not None:
             # All orders of a match must be judged before it becomes a row.

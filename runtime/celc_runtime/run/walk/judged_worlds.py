@@ -6,28 +6,52 @@ the relaxed formula admits, in any order, is judged by the definition in all wor
 and of those that can be between them where something must be absent. All other events change
 nothing.
 
-Worlds with one order of these events are alike unless a part has a window. An event that overlaps
-no other one of them has one place in all orders. So only events that overlap are multiplied, and
-their worlds are counted before they are gone through (`max_work`). Where each event that must be
-absent rules a match out by itself (`A ; !C ; B`), only the events of the match are multiplied.
+Worlds with one order of these events are alike unless a part has a window. So the definition is
+asked once for each order; `judged_sets` lists the sets, and `judged_shares` adds the worlds up. An
+event that overlaps no other one of them has one place in all orders. So only events that overlap
+are multiplied, and their worlds are counted before they are gone through (`max_work`). Where each event
+that must be absent rules a match out by itself (`A ; !C ; B`), only the events of the match are
+multiplied.
 """
 
-import itertools
-import math
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from celc_runtime.arrow.matches.possible_rows import NO_ROWS, Rows
+from celc_runtime.arrow.matches.possible_rows import Rows
 from celc_runtime.engine.definition.instants import ALONE, BETWEEN, FIRST, LAST
 from celc_runtime.engine.definition.nodes import Node, NotBetween, OneEvent, Without
-from celc_runtime.engine.definition.open_questions import Budget, Condition, Labels, Stretch
-from celc_runtime.engine.worlds.possible_moves import START, PossibleMoves
-from celc_runtime.engine.worlds.possible_orders import share_of
+from celc_runtime.engine.definition.open_questions import (
+    Budget,
+    Condition,
+    Labels,
+    OutOfWorkError,
+    Stretch,
+)
+from celc_runtime.engine.worlds.judged_sets import (
+    Asking,
+    Judged,
+    judged_sets,
+    sets_of_clusters,
+)
+from celc_runtime.engine.worlds.judged_shares import (
+    ADMITTED,
+    MATCH,
+    REFUSED,
+    UNKNOWN,
+    Answers,
+    Asks,
+    add_worlds,
+    copy_answers,
+    steps_of,
+)
+from celc_runtime.engine.worlds.possible_matches import taken_matches
+from celc_runtime.engine.worlds.possible_moves import PossibleMoves
 from celc_runtime.engine.worlds.possible_reach import PossibleEvents
+from celc_runtime.jit.kernels import STEPS_IN_PYTHON, compiling
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.run.past.history import History
@@ -35,21 +59,24 @@ from celc_runtime.run.source.waiting_events import WaitingEvents
 
 _Set: TypeAlias = frozenset[tuple[int, Labels]]
 """Events, by their numbers, with their labels."""
-_Kinds: TypeAlias = tuple[tuple[int, Labels | None], ...]
-"""Events by their symbols and their labels in a match; None: not in it."""
-_Order: TypeAlias = tuple[int, ...]
-_Known: TypeAlias = tuple[dict[_Order, bool], dict[tuple[_Order, int], tuple[bool, ...]]]
-"""Whether events are a match in each order, and where another event may come then."""
-_KNOWN = 1 << 12
-"""For so many kinds of matches what is known is kept."""
+_TAGS = 1 << 15  # events of sets that are judged together
+_ASKS = 1 << 12  # orders that are asked about together
+_KNOWN = 1 << 16  # answers that are kept for later events
+
+
+class TooManyWorldsError(Exception):
+    """The worlds of the matches that end at an event, or before it, take too many steps."""
+
+    def __init__(self, event: int) -> None:
+        super().__init__()
+        self.event = event
 
 
 class JudgedWorlds:
     """Judges sets of events; `history` holds what conditions read of them.
 
     window, step: as in `Question`. alone: whether each event that is not in a match rules it out by
-    itself. Then these are independent in a world of the match's events. by_symbol: whether the
-    symbols of the events tell all that conditions ask.
+    itself. Then these are independent in a world of the match's events.
     """
 
     def __init__(
@@ -66,167 +93,128 @@ class JudgedWorlds:
         self._definition = definition
         self._plan = plan
         self._history = history
-        self._window, self._step = window, step
-        self._alone = alone
-        symbols, asks = _ruling_out(definition.formula)
-        self._absent, self.by_symbol = _Symbols(symbols), not asks
+        self._moves = moves
         self._lengths = [int(one.size) for one in plan.matching.local_windows]
-        self._known: dict[_Kinds, _Known] = {}
         names = plan.answer.label_names
         self._labels = [
             frozenset(names[column] for column in kind.columns) for kind in plan.matching.kinds
         ]
-        self._kinds = {labels: kind for kind, labels in enumerate(self._labels)}
-        self._ends, self._into = _by_state(moves)
-
-    @property
-    def measures(self) -> bool:
-        """Whether times count beside the order of events."""
-        return bool(self._lengths)
-
-    def known_of(self, kinds: _Kinds) -> _Known:
-        """What is known of matches of such events, to be added to."""
-        if len(self._known) >= _KNOWN:
-            self._known.clear()
-        return self._known.setdefault(kinds, ({}, {}))
+        of_labels = {labels: kind for kind, labels in enumerate(self._labels)}
+        symbols, asks = _ruling_out(definition.formula)
+        absent = np.zeros(max(symbols, default=-1) + 1, np.bool_)
+        absent[list(symbols)] = True
+        self._asked = Asking(
+            step,
+            window,
+            plan.matching.kind_bits,
+            plan.choice.max_work,
+            0,
+            np.array([of_labels[labels] for labels in self._labels], np.int64),
+            absent,
+            alone,
+            not asks,
+            bool(self._lengths),
+        )
+        self._answers = _no_answers(1 << 10)
 
     def rows(
-        self,
-        events: PossibleEvents,
-        waiting: WaitingEvents,
-        first: int,
-        stop: int,
-        bound: float,
-    ) -> Rows:
-        """The matches with a confidence above `bound` whose greatest event is in a cluster, from
-        `first` to before `stop`. Raises OutOfWorkError."""
-        budget = Budget(self._plan.choice.max_work)
-        ends, tags, confidences = [], [], []
-        for one in self._admitted(events, first, stop, budget):
-            budget.left = self._plan.choice.max_work
-            share = self._confidence(one, events, waiting, budget)
-            if share <= bound:
-                continue
-            bits = self._plan.matching.kind_bits
-            tags += [event << bits | self._kinds[labels] for event, labels in one]
-            ends.append(len(tags))
-            confidences.append(share)
-        if not ends:
-            return NO_ROWS
-        return Rows(np.array(ends, np.int64), np.array(tags, np.int64), np.array(confidences))
+        self, events: PossibleEvents, waiting: WaitingEvents, starts: np.ndarray, bound: float
+    ) -> Iterator[tuple[int, Rows]]:
+        """The matches with a confidence above `bound` whose greatest events are in some clusters,
+        each time with the event before which all have come.
 
-    def _admitted(
-        self, events: PossibleEvents, first: int, stop: int, budget: Budget
-    ) -> Iterator[_Set]:
-        """The sets of events that the relaxed formula admits in some order, events of one time in
-        any order; each once."""
-        low, last, step = events.low, events.last, self._step
-        longest = int((last - low).max(initial=0))
-        found: set[_Set] = set()
-        known: set[tuple[_Set, int, int]] = set()
-        # A set, its first event, the state before it, and the latest time at which that can be.
-        open_sets: list[tuple[_Set, int, int, int]] = []
-        for event in range(first, stop):
-            for source, kind in self._ends.get(int(events.symbols[event]), ()):
-                one = frozenset({(event, self._labels[kind])})
-                if source == START:
-                    found.add(one)
-                else:
-                    open_sets.append((one, event, source, int(last[event])))
-        while open_sets:
-            chosen, event, state, time = open_sets.pop()
-            taken = {one for one, _ in chosen}
-            part, behind = int(events.part[event]), int(events.part_end[event])
-            if self._window >= 0:
-                floor = max(int(low[one]) for one in taken) - self._window
-                part += int(np.searchsorted(low[part:behind], floor - longest))
-            for other in range(part, part + int(np.searchsorted(low[part:behind], time, "right"))):
-                budget.spend()
-                if other in taken or (self._window >= 0 and last[other] < floor):
+        starts: int64[clusters + 1], the first event of each, and the one behind the last. Raises
+        TooManyWorldsError.
+        """
+        longest = int((events.last - events.low).max(initial=0))
+        asked = self._asked._replace(longest=longest)
+        if not asked.by_symbol or self._answers.used[0] > _KNOWN:
+            self._answers = _no_answers(1 << 10)
+        cluster = 0
+        while cluster < len(starts) - 1:
+            # An event is in several sets.
+            with compiling() if 8 * len(events.low) > STEPS_IN_PYTHON else nullcontext():
+                cluster, too_much, ends, tags = sets_of_clusters(
+                    starts, cluster, _TAGS, events, self._moves, asked
+                )
+            if len(ends):
+                judged = Judged(*judged_sets(ends, tags, events, asked))
+                shares = self._confidences(judged, events, waiting, asked)
+                kept = np.flatnonzero(shares > bound)
+                yield int(starts[cluster]), Rows(*taken_matches(ends, tags, shares, kept))
+            if too_much:
+                raise TooManyWorldsError(int(starts[cluster + 1]) - 1)
+
+    def _confidences(
+        self, judged: Judged, events: PossibleEvents, waiting: WaitingEvents, asked: Asking
+    ) -> np.ndarray:
+        """float64[sets]: the probabilities of the worlds in which the events are a match."""
+        steps, beyond = steps_of(judged, events, asked)
+        if beyond >= 0:
+            raise TooManyWorldsError(int(judged.tags[judged.ends[beyond] - 1] >> asked.bits))
+        shares = np.full(len(judged.ends), -1.0)
+        most = int(np.diff(judged.told_ends, prepend=0).max())
+        asks = _no_asks(min(_ASKS, max(16, steps)), most)
+        while True:
+            with compiling() if steps > STEPS_IN_PYTHON else nullcontext():
+                is_done = add_worlds(judged, events, asked, self._answers, asks, shares)
+            if is_done:
+                return shares
+            self._answer(asks, judged, waiting)
+            if 4 * int(self._answers.used[0]) >= len(self._answers.slots):
+                larger = _no_answers(4 * len(self._answers.slots))._replace(
+                    places=self._answers.places
+                )
+                copy_answers(self._answers, larger)
+                self._answers = larger
+
+    def _answer(self, asks: Asks, judged: Judged, waiting: WaitingEvents) -> None:
+        """Let the definition answer."""
+        answers, places = self._answers, [self._answers.places]
+        count = len(answers.places)
+        for ask in range(int(asks.used[0])):
+            number, other = int(asks.sets[ask]), int(asks.others[ask])
+            begin = int(judged.told_ends[number - 1]) if number else 0
+            told = judged.told[begin : judged.told_ends[number]].tolist()
+            times = asks.times[ask, : len(told)].tolist()
+            wanted = self._set_of(judged, number)
+            try:
+                if other == MATCH:
+                    holds = self._holds(wanted, told, times, waiting)
+                    answers.values[asks.slots[ask]] = ADMITTED if holds else REFUSED
                     continue
-                least = int(low[other])
-                latest = min(int(last[other]), least + (time - least) // step * step)
-                for source, kind in self._into.get((int(events.symbols[other]), state), ()):
-                    one = chosen | {(other, self._labels[kind])}
-                    if source == START:
-                        found.add(one)
-                    elif (one, other, source) not in known:
-                        known.add((one, other, source))
-                        open_sets.append((one, other, source, latest))
-        # The others come with the cluster of their greatest event.
-        return (one for one in found if first <= max(event for event, _ in one) < stop)
+                allowed = self._places(wanted, told, times, other, waiting)
+            except OutOfWorkError:
+                raise TooManyWorldsError(max(event for event, _ in wanted)) from None
+            answers.values[asks.slots[ask]] = count
+            places.append(allowed)
+            count += len(allowed)
+        asks.used[0] = 0
+        self._answers = answers._replace(places=np.concatenate(places))
 
-    def _confidence(
-        self, wanted: _Set, events: PossibleEvents, waiting: WaitingEvents, budget: Budget
-    ) -> float:
-        """The probability of the worlds in which the events are a match."""
-        low, last = events.low, events.last
-        members = sorted(event for event, _ in wanted)
-        begin, end = min(low[event] for event in members), max(last[event] for event in members)
-        others: list[int] = []
-        if self._absent:
-            part, behind = int(events.part[members[0]]), int(events.part_end[members[0]])
-            # Of one time with the first or the last event too: UNLESS sees such events.
-            between = (low[part:behind] <= end) & (last[part:behind] >= begin)
-            between &= self._absent.of(events.symbols[part:behind])
-            others = [
-                one for one in (np.flatnonzero(between) + part).tolist() if one not in members
-            ]
-        involved = [*members, *others]
-        points = [self._points(one, involved, len(members), events) for one in involved]
-        if self._alone:
-            told, apart = points[: len(members)], [
-                *zip(others, points[len(members) :], strict=True)
-            ]
-        else:
-            members, told, apart = involved, points, []
-        budget.spend(math.prod(map(len, told)) * (Budget.STEP + sum(len(one) for _, one in apart)))
-        judge = _Judge(self, wanted, members, waiting)
-        found = 0.0
-        for world in itertools.product(*told):
-            times = [time for time, _ in world]
-            of_match = times[: len(wanted)]
-            if self._window >= 0 and max(of_match) - min(of_match) > self._window:
-                continue
-            share = math.prod(one for _, one in world)
-            order = judge.order(times)
-            if share <= 0.0 or not judge.admits(order, times):
-                continue
-            instants = sorted({*times}) if apart else []
-            for other, of_other in apart:
-                allowed = judge.places(order, times, other)
-                if not all(allowed):
-                    share *= sum(one for time, one in of_other if allowed[_gap(instants, time)])
-                if share <= 0.0:
-                    break
-            found += share
-        return found
+    def _set_of(self, judged: Judged, number: int) -> _Set:
+        begin, bits = int(judged.ends[number - 1]) if number else 0, self._asked.bits
+        tags = judged.tags[begin : judged.ends[number]].tolist()
+        return frozenset((tag >> bits, self._labels[tag & ((1 << bits) - 1)]) for tag in tags)
 
-    def _points(
-        self, event: int, involved: list[int], members: int, events: PossibleEvents
-    ) -> list[tuple[int, float]]:
-        """The times of an event with their probabilities; of one that overlaps no other of those
-        involved, the first of which are the members of the match, one time stands for all unless
-        its time counts."""
-        is_member = event in involved[:members]
-        counts = bool(self._lengths) or (is_member and self._window >= 0)
-        # Each of the others is seen with the members alone.
-        seen = involved if is_member or not self._alone else involved[:members]
-        if not counts and not self._overlaps(event, seen, events):
-            return [(int(events.low[event]), 1.0)]
-        return [
-            (int(events.low[event]) + point * self._step, float(share_of(events, event, point)))
-            for point in range(int(events.points[event]))
-        ]
-
-    def _overlaps(self, event: int, others: list[int], events: PossibleEvents) -> bool:
-        low, last = events.low, events.last
-        return any(
-            other != event and low[other] <= last[event] and last[other] >= low[event]
-            for other in others
+    def _places(
+        self, wanted: _Set, told: list[int], times: list[int], other: int, waiting: WaitingEvents
+    ) -> np.ndarray:
+        """Where another event may come: before the first instant of these events, in it, between it
+        and the next one, and so on. bool[2 * instants + 1]."""
+        # Doubled times have room for an event between any two instants.
+        twice = [2 * time for time in times]
+        instants = sorted({*twice})
+        tried = [instants[0] - 1, *(place for time in instants for place in (time, time + 1))]
+        return np.array(
+            [
+                self._holds(wanted, [*told, other], [*twice, place], waiting, scale=2)
+                for place in tried
+            ],
+            np.bool_,
         )
 
-    def holds(
+    def _holds(
         self,
         wanted: _Set,
         involved: list[int],
@@ -260,83 +248,21 @@ class JudgedWorlds:
         return any(one == wanted for one in found)
 
 
-class _Judge:
-    """What the definition says of the worlds of the events of a match, each order asked once.
-
-    Without conditions between events only their symbols count, and what is found goes for all
-    matches of such events.
-    """
-
-    def __init__(
-        self, worlds: JudgedWorlds, wanted: _Set, members: list[int], waiting: WaitingEvents
-    ) -> None:
-        self._worlds, self._wanted, self._members = worlds, wanted, members
-        self._waiting = waiting
-        self._known: dict[_Order, bool] = {}
-        self._allowed: dict[tuple[_Order, int], tuple[bool, ...]] = {}
-        if worlds.by_symbol:
-            labels = dict(wanted)
-            kinds = tuple((self._symbol(one), labels.get(one)) for one in members)
-            self._known, self._allowed = worlds.known_of(kinds)
-
-    def _symbol(self, event: int) -> int:
-        return int(self._waiting.symbols[event])
-
-    def order(self, times: list[int]) -> _Order:
-        """The order in which these events come; where windows of parts count, how far apart."""
-        if self._worlds.measures:
-            least = min(times)
-            return tuple(time - least for time in times)
-        ranks = {time: rank for rank, time in enumerate(sorted({*times}))}
-        return tuple(ranks[time] for time in times)
-
-    def admits(self, order: _Order, times: list[int]) -> bool:
-        """Whether the events are a match in this order."""
-        known = self._known.get(order)
-        if known is None:
-            known = self._worlds.holds(self._wanted, self._members, times, self._waiting)
-            self._known[order] = known
-        return known
-
-    def places(self, order: _Order, times: list[int], other: int) -> tuple[bool, ...]:
-        """Where another event may come: before the first instant of these events, in it, between it
-        and the next one, and so on."""
-        key = order, self._symbol(other) if self._worlds.by_symbol else other
-        allowed = self._allowed.get(key)
-        if allowed is None:
-            # Doubled times have room for an event between any two instants.
-            twice = [2 * time for time in times]
-            instants = sorted({*twice})
-            tried = [instants[0] - 1, *(place for time in instants for place in (time, time + 1))]
-            allowed = self._allowed[key] = tuple(
-                self._worlds.holds(
-                    self._wanted, [*self._members, other], [*twice, place], self._waiting, scale=2
-                )
-                for place in tried
-            )
-        return allowed
+def _no_answers(size: int) -> Answers:
+    """An empty table; size: a power of two."""
+    return Answers(
+        np.full(size, -1, np.int64),
+        np.zeros((size, 2), np.int64),
+        np.full(size, UNKNOWN, np.int64),
+        np.zeros(0, np.bool_),
+        np.zeros(1, np.int64),
+    )
 
 
-def _gap(instants: list[int], time: int) -> int:
-    """The place of a time among instants, as `_Judge.places` counts them."""
-    at = bisect_left(instants, time)
-    return 2 * at + (at < len(instants) and instants[at] == time)
-
-
-class _Symbols:
-    """Some symbols."""
-
-    def __init__(self, symbols: set[int]) -> None:
-        self._has = np.zeros(max(symbols, default=-1) + 1, np.bool_)
-        self._has[list(symbols)] = True
-
-    def __bool__(self) -> bool:
-        return len(self._has) > 0
-
-    def of(self, symbols: np.ndarray) -> np.ndarray:
-        """Which of these are among them."""
-        inside = (symbols >= 0) & (symbols < len(self._has))
-        return inside & self._has[np.where(inside, symbols, 0)]
+def _no_asks(size: int, most: int) -> Asks:
+    """Room for so many asks about sets of at most so many events."""
+    slots, sets, others = np.zeros((3, size), np.int64)
+    return Asks(slots, sets, others, np.zeros((size, most), np.int64), np.zeros(1, np.int64))
 
 
 def _ruling_out(formula: object) -> tuple[set[int], bool]:
@@ -378,23 +304,3 @@ def _place(world: list[int], at: int) -> int:
     begins = at == 0 or world[at - 1] < world[at]
     ends = at + 1 == len(world) or world[at + 1] > world[at]
     return (ALONE if ends else FIRST) if begins else (LAST if ends else BETWEEN)
-
-
-_Moves: TypeAlias = list[tuple[int, int]]
-
-
-def _by_state(moves: PossibleMoves) -> tuple[dict[int, _Moves], dict[tuple[int, int], _Moves]]:
-    """The moves that end a match by symbol, and those into a state by symbol and state: the state
-    before each, and the kind."""
-    ends: dict[int, _Moves] = {}
-    into: dict[tuple[int, int], _Moves] = {}
-    for symbol in range(len(moves.node_first) - 1):
-        for at in range(moves.ends_first[symbol], moves.ends_first[symbol + 1]):
-            move = int(moves.ends_sources[at]), int(moves.ends_kinds[at])
-            ends.setdefault(symbol, []).append(move)
-        for node in range(moves.node_first[symbol], moves.node_first[symbol + 1]):
-            state = int(moves.node_states[node])
-            for at in range(moves.into_first[node], moves.into_first[node + 1]):
-                move = int(moves.into_sources[at]), int(moves.into_kinds[at])
-                into.setdefault((symbol, state), []).append(move)
-    return ends, into
