@@ -58,7 +58,7 @@ _SIZES = {
     "26-absence-after": (60, 65),
     "27-simultaneous": (61, 62),
     "33-per-start": (60, 60),
-    "34-own-aggregates": (23, 23),
+    "34-own-aggregates": (26, 26),
     "35-boolean-conditions": (11, 11),
     "36-nth": (7, 7),
     "37-decimals": (78, 79),

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
+from celc_runtime.engine.values import made_texts
 from celc_runtime.jit.kernels import compiling
-from celc_runtime.plan.errors import FunctionError, StateError
+from celc_runtime.plan.errors import EventError, FunctionError, StateError
 from engines import Row, answer_of, answers, engines, interpreted, only_query, table_of, tier
 from given import callables, copied
 from places import CASES, TESTS
@@ -487,3 +489,27 @@ def test_a_stream_goes_on_with_the_same_source_only() -> None:
     again = restarted(begun, kept)
     found = again.advance(table_of(begun.plan, rows(("A", 2.5), ("B", 4.0))), 5000)
     assert sorted(len(row["x"]) for row in [*found, *again.finish()]) == [1, 1, 2]
+
+
+# --- texts that aggregates make -------------------------------------------------------------------
+
+_DOUBLING = """
+CREATE STREAM S { EVENT A { name: STRING } }
+AGGREGATE doubled(t: STRING): STRING
+  STATE all_of_it: STRING = ''
+  STEP all_of_it = all_of_it || all_of_it || t
+  RESULT all_of_it
+QUERY q: SELECT doubled(x.name) AS d FROM S WHERE STRICT((A AS x)+) FILTER ASKED
+"""
+
+
+@pytest.mark.parametrize("asked", ["COUNT(x) >= 1", "doubled(x.name) <> 'b'"])
+def test_a_text_that_is_too_long(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the run with words, in SELECT and in FILTER."""
+    monkeypatch.setattr(made_texts, "MOST_BYTES", 100)
+    events = pa.table({"type": ["A"] * 9, "name": ["a"] * 9})
+    with interpreted():
+        query = celc.compile(_DOUBLING.replace("ASKED", asked)).queries["q"]
+        assert len(query.match_table(events.slice(0, 6))) == 21
+        with pytest.raises(EventError, match="a text that an aggregate makes has more than"):
+            query.match_table(events)

@@ -23,15 +23,17 @@ _Asked: TypeAlias = tuple[str, Literal["LIKE", "RLIKE"], str]
 @dataclass(slots=True)
 class Answers:
     """The answers that one declaration asks for; `parameters` are the names of its parameters,
-    `taken` those of all its variables."""
+    `taken` those of all its variables. `makes_texts`: as in `OwnAggregate`; then LIKE is asked of
+    the bytes of the text."""
 
     parameters: frozenset[str]
     taken: frozenset[str]
+    makes_texts: bool = False
     names: dict[_Asked, str] = field(default_factory=dict)
 
     def truth(self, asked: core.PatternMatch) -> core.Truth:
         """A pattern as kernels can ask it."""
-        if self._is_of_event(asked.operand):
+        if self.is_of_event(asked.operand) or self.makes_texts:
             return asked
         answer = self.of(asked.operand, asked)
         wanted = core.Constant(not asked.negated, core.DataType.BOOLEAN, asked.span)
@@ -106,7 +108,7 @@ class Answers:
             self.names[key] = name
         return self.names[key]
 
-    def _is_of_event(self, text: core.Expression) -> bool:
+    def is_of_event(self, text: core.Expression) -> bool:
         is_given = isinstance(text, core.Variable) and text.name in self.parameters
         return is_given or isinstance(text, core.Constant)
 
@@ -118,10 +120,22 @@ def is_like(aggregate: core.Aggregate, asked: core.PatternMatch) -> core.Compari
     """LIKE or RLIKE of the text that an aggregate of the file computes over a label."""
     own = aggregate.own
     assert own is not None
-    given = frozenset(one.name for one in own.parameters)
-    answers = Answers(given, given | {one.name for one in own.state})
-    result = answers.of(own.result, asked)
-    answering = replace(own, state=answers.state(own.state), result=result)
+    if own.makes_texts:
+        answering = replace(own, result=_is_like_made(own.result, asked))
+    else:
+        given = frozenset(one.name for one in own.parameters)
+        answers = Answers(given, given | {one.name for one in own.state})
+        result = answers.of(own.result, asked)
+        answering = replace(own, state=answers.state(own.state), result=result)
     answer = replace(aggregate, own=answering, type=core.DataType.BOOLEAN)
     wanted = core.Constant(not asked.negated, core.DataType.BOOLEAN, asked.span)
     return core.Comparison("=", answer, wanted, asked.span)
+
+
+def _is_like_made(text: core.Expression, asked: core.PatternMatch) -> core.Expression:
+    """Whether a text that is made is like the pattern: a BOOLEAN, NULL for NULL."""
+    span, type = asked.span, core.DataType.BOOLEAN
+    single = replace(asked, operand=text, negated=False)
+    there = core.NullTest(text, True, span)
+    ways = ((single, core.Constant(True, type, span)), (there, core.Constant(False, type, span)))
+    return core.Conditional(ways, core.Constant(None, type, span), type, span)

@@ -268,6 +268,7 @@ class OwnAggregate:
     parameters: tuple[AttributeDeclaration, ...]
     state: tuple[StateVariable, ...]
     result: Expression
+    makes_texts: bool = False  # whether its texts are made, and not only chosen among those given
 
     @property
     def type(self) -> DataType:

@@ -20,8 +20,12 @@ _SIGNATURES: dict[str, tuple[tuple[tuple[str, str], ...], str]] = {
     "own_time": ((("d", "TIMESTAMP"), ("a", "LONG")), "DOUBLE"),
     "own_name": ((("t", "STRING"), ("a", "DOUBLE")), "STRING"),
     "own_names": ((("t", "STRING"), ("s", "STRING")), "STRING"),
+    "own_made": ((("t", "STRING"), ("a", "LONG")), "STRING"),
+    "own_length": ((("t", "STRING"), ("s", "STRING")), "INT"),
 }
 _OF_TEXTS = ("own_name", "own_names")
+_MAKING = ("own_made", "own_length")
+"""Those that make texts: by || and the functions of texts, and without RLIKE."""
 _ATTRIBUTES = {
     "DOUBLE": _NUMBERS,
     "FLOAT": ("ratio", "id", "number"),
@@ -35,7 +39,8 @@ _ATTRIBUTES = {
 _WIDENING = ("INT", "LONG", "FLOAT", "DOUBLE")
 _STATES = ("DOUBLE", "DOUBLE", "LONG", "INT", "FLOAT", "BOOLEAN", "DATE", "TIMESTAMP", "INTERVAL")
 _STATES = (*_STATES, "STRING", "STRING")
-_PATTERNS = ("LIKE 'p%'", "LIKE '%'", "LIKE '_'", "RLIKE '^[pq]$'", "RLIKE 'é|z'")
+_LIKES = ("LIKE 'p%'", "LIKE '%'", "LIKE '_'", "LIKE '%q_%'", "LIKE '_%é%'")
+_PATTERNS = (*_LIKES, "RLIKE '^[pq]$'", "RLIKE 'é|z'")
 _LITERALS = {
     "INT": ("0", "1", "-1", "2147483647", "2"),
     "LONG": ("0", "3", "-9223372036854775808", "5000000000"),
@@ -52,7 +57,10 @@ _LITERALS = {
 def own_pattern(rng: random.Random, label: str) -> str:
     """A pattern that a text of an aggregate of the file is asked for."""
     no = rng.choice(("", "NOT "))
-    return f"{own_text(rng, label, prior=True)} {no}{rng.choice(_PATTERNS)}"
+    before = "PRIOR " if rng.random() < 0.5 else ""
+    name = rng.choice((*_OF_TEXTS, "own_made"))
+    patterns = _LIKES if name in _MAKING else _PATTERNS
+    return f"{_call(rng, name, before, label)} {no}{rng.choice(patterns)}"
 
 
 def own_call(rng: random.Random, label: str, *, prior: bool) -> str:
@@ -65,14 +73,14 @@ def own_call(rng: random.Random, label: str, *, prior: bool) -> str:
             return f"COUNT(DISTINCT {before}{label}.{attribute})"
         function = rng.choice(("VARIANCE", "STDDEV", "MEDIAN", "MEDIAN"))
         return f"{function}({before}{label}.{rng.choice(_NUMBERS)})"
-    name = rng.choice([one for one in _SIGNATURES if one not in _OF_TEXTS])
+    name = rng.choice([one for one, (_, kind) in _SIGNATURES.items() if kind != "STRING"])
     return _call(rng, name, before, label)
 
 
 def own_text(rng: random.Random, label: str, *, prior: bool) -> str:
     """A call of an aggregate of the file that is a text."""
     before = "PRIOR " if prior and rng.random() < 0.5 else ""
-    return _call(rng, rng.choice(_OF_TEXTS), before, label)
+    return _call(rng, rng.choice((*_OF_TEXTS, "own_made")), before, label)
 
 
 def _call(rng: random.Random, name: str, before: str, label: str) -> str:
@@ -134,9 +142,13 @@ class _Declaration:
             forms += ["computed"]
         if kind in (*_WIDENING, "TIMESTAMP", "DATE"):
             forms += ["computed"]
+        if kind in ("STRING", "INT", "BOOLEAN") and self.name in _MAKING:
+            forms += ["of texts"] * 3
         form = rng.choice(forms)
         if form == "computed":
             return self._computed(kind, depth)
+        if form == "of texts":
+            return self._of_texts(kind, depth)
         first, second = self.expression(kind, depth - 1), self.expression(kind, depth - 1)
         match form:
             case "choice":
@@ -202,6 +214,30 @@ class _Declaration:
                 forms += [f"DATE_TRUNC('hour', {time})"]
         return rng.choice(forms)
 
+    def _of_texts(self, kind: str, depth: int) -> str:
+        """A function of texts."""
+        rng = self.rng
+        text, other = self.expression("STRING", depth - 1), self.expression("STRING", depth - 1)
+        place, length = rng.randint(-3, 3), rng.randint(-1, 3)
+        match kind:
+            case "INT":
+                return rng.choice((f"LENGTH({text})", f"POSITION({other}, {text})"))
+            case "BOOLEAN":
+                return f"{rng.choice(('STARTSWITH', 'ENDSWITH'))}({text}, {other})"
+        return rng.choice(
+            (
+                f"({text} || {other})",
+                f"(COALESCE({text}, '') || 'é ' || {other})",
+                f"CONCAT({other}, {text}, 'q')",
+                f"SUBSTR({text}, {place})",
+                f"SUBSTR({text}, {place}, {length})",
+                f"REPLACE({text}, {other}, 'zé')",
+                f"REPLACE({text}, 'p')",
+                f"{rng.choice(('TRIM', 'LTRIM', 'RTRIM'))}({text} || ' ')",
+                f"({text} || CAST({self.expression('LONG', depth - 1)} AS STRING))",
+            )
+        )
+
     def condition(self, depth: int) -> str:
         """A condition of IF."""
         rng = self.rng
@@ -211,7 +247,8 @@ class _Declaration:
         texts = [name for name, kind in self.parameters if kind == "STRING"]
         texts = [name for name in texts if (name, "STRING") in self.names]
         if any(kind == "STRING" for _, kind in self.names) and rng.random() < 0.2:
-            text, pattern = self.expression("STRING", depth), rng.choice(_PATTERNS)
+            patterns = _LIKES if self.name in _MAKING else _PATTERNS
+            text, pattern = self.expression("STRING", depth), rng.choice(patterns)
             return f"{text} {rng.choice(('', 'NOT '))}{pattern}"
         if texts and rng.random() < 0.6:
             t, s = rng.choice(texts), rng.choice(texts)

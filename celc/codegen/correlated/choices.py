@@ -407,6 +407,8 @@ class ChoiceCode(ConditionCode):
 
     def _joined_texts(self, predicate: core.Predicate) -> str:
         """A condition on `x.a || y.b`, whose texts are compared piece by piece."""
+        if any(map(self._is_made, operands_of(predicate))):
+            return self._made_texts(predicate)
         known: dict[str, None] = {}
         sides = [self._pieces(operand, known) for operand in operands_of(predicate)]
         match predicate:
@@ -426,6 +428,58 @@ class ChoiceCode(ConditionCode):
         # A piece without a text has no number, and nothing is read there.
         return "(" + " and ".join([*known, asked]) + ")"
 
+    def _made_texts(self, predicate: core.Predicate) -> str:
+        """The same of texts that an aggregate makes, whose bytes are compared in a function of its
+        own."""
+        lines: list[str] = []
+        sides = [self._bytes_of(operand, lines) for operand in operands_of(predicate)]
+        match predicate:
+            case core.NullTest(negated=negated):
+                lines = [line.replace("return False", f"return {not negated}") for line in lines]
+                asked = str(negated)
+            case core.Comparison():
+                operator = "==" if predicate.operator == "=" else predicate.operator
+                asked = f"{self.imports.call('order_of_made', *sides)} {operator} 0"
+            case core.Membership():
+                values = [self._spelled(self._own(one)) for one in predicate.values]
+                orders = [self.imports.call("order_of_made", sides[0], one) for one in values]
+                asked = " or ".join(f"({one} == 0)" for one in orders) or "False"
+                asked = f"not ({asked})" if predicate.negated else asked
+            case _:
+                raise AssertionError("a text that an aggregate makes is compared")
+        assert self.own is not None
+        return self.own.of_texts(show_predicate(predicate), [*lines, f"return {asked}"])
+
+    def _bytes_of(self, text: core.Expression, lines: list[str]) -> str:
+        """The variable with the bytes of a text. `lines` that set it are added; they return where
+        the text is NULL."""
+        whole = f"bytes_{len(lines)}"
+        for number, piece in enumerate(joined_texts(text)):
+            if isinstance(piece, core.Aggregate) and _is_own(piece):
+                value, there = f"value_{len(lines)}", f"known_{len(lines)}"
+                lines.append(f"{value}, {there} = {self._own_call(piece)}")
+                found = value if self._is_made(piece) else self._spelled(value)
+                known = [there]
+            else:
+                needed: dict[str, None] = {}
+                found, known = self._spelled(self._number_of(piece, needed)), [*needed]
+            if known:
+                lines += [f"if not ({' and '.join(known)}):", "    return False"]
+            if number:
+                found = self.imports.call("joined_text", whole, found)
+            lines.append(f"{whole} = {found}")
+        return whole
+
+    def _spelled(self, number: str) -> str:
+        return self.imports.call("spelled_text", "letters", "stops", number)
+
+    def _is_made(self, text: core.Expression) -> bool:
+        """Whether an aggregate makes a piece of a text, which has no number then."""
+        return any(
+            isinstance(one, core.Aggregate) and one.own is not None and one.own.makes_texts
+            for one in joined_texts(text)
+        )
+
     def _order_of(self, left: str, right: str) -> str:
         """-1, 0 or 1: the order of two texts, given by their pieces."""
         return self.imports.call("order_of_texts", "letters", "stops", left, right)
@@ -437,25 +491,26 @@ class ChoiceCode(ConditionCode):
 
     def _pieces(self, text: core.Expression, known: dict[str, None]) -> str:
         """The numbers of the texts that a text is joined of; `known`: when it is not NULL."""
-        numbers = []
-        for piece in joined_texts(text):
-            if isinstance(piece, core.Constant):
-                numbers.append(self._own(piece.value))
-                continue
-            if isinstance(piece, core.Aggregate) and _is_own(piece):
-                call = self._own_call(piece)
-                known[f"{call}[1]"] = None
-                numbers.append(f"{call}[0]")
-                continue
-            assert isinstance(piece, core.AttributeValue | core.Previous | core.Aggregate)
-            assert piece.attribute is not None
-            event = self._event(piece)
-            if isinstance(piece, core.Aggregate):
-                known[f"({event} >= 0)"] = None
-            column = self.spelled.setdefault(piece.attribute, len(self.spelled))
-            numbers.append(f"spelled_{column}[{event}]")
-            known[f"({numbers[-1]} >= 0)"] = None
+        numbers = [self._number_of(piece, known) for piece in joined_texts(text)]
         return f"({', '.join(numbers)},)"
+
+    def _number_of(self, piece: core.Expression, known: dict[str, None]) -> str:
+        """The number of a text that is not joined."""
+        if isinstance(piece, core.Constant):
+            return self._own(piece.value)
+        if isinstance(piece, core.Aggregate) and _is_own(piece):
+            call = self._own_call(piece)
+            known[f"{call}[1]"] = None
+            return f"{call}[0]"
+        assert isinstance(piece, core.AttributeValue | core.Previous | core.Aggregate)
+        assert piece.attribute is not None
+        event = self._event(piece)
+        if isinstance(piece, core.Aggregate):
+            known[f"({event} >= 0)"] = None
+        column = self.spelled.setdefault(piece.attribute, len(self.spelled))
+        number = f"spelled_{column}[{event}]"
+        known[f"({number} >= 0)"] = None
+        return number
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -8,6 +8,7 @@ Conditions on single events write an expression twice, once for its value and on
 of them has its own variables. Names of the query never become identifiers: all are numbered.
 """
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,12 +19,14 @@ from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.expressions.conditions import ConditionCode
+from celc.codegen.expressions.made_texts import code_of_texts
 from celc.codegen.expressions.own_functions import OwnFunctionCode
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import TemplateView
 from celc.core import formula as core
 from celc.core.fold import fold_predicate, is_always_null
+from celc.core.made_texts import is_of_texts
 from celc.core.traversal import operands_of
 from celc.plan.code import code
 
@@ -40,6 +43,8 @@ class FunctionText:
     parameters: tuple[str, ...]
     lines: tuple[str, ...]
     of_matches: bool
+    is_made: bool = False  # whether its value is a text that is made, as its bytes
+    makes_texts: bool = False  # whether it makes arrays, which kernels around it do not
 
 
 @dataclass(slots=True)
@@ -62,6 +67,11 @@ class OwnFunction:
     def name(self) -> str:
         return self.text.name
 
+    @property
+    def is_made(self) -> bool:
+        """Whether its value is a text that is made."""
+        return self.text.is_made
+
 
 @frozen
 class OwnFunctions(TemplateView):
@@ -81,17 +91,19 @@ _VARIABLE = re.compile(
 
 @frozen
 class SearchText:
-    """The text of a function of SOME or EVERY, with the names of its parameters."""
+    """The text of a function of SOME or EVERY, or of a condition on texts that are made, with the
+    names of its parameters. `makes`: it makes arrays, which kernels around it do not."""
 
     name: str
     comment: str
     parameters: tuple[str, ...]
     lines: tuple[str, ...]
+    makes: bool = False
 
 
 @frozen
 class Searches(TemplateView):
-    """The functions of SOME and EVERY in a query's conditions."""
+    """The functions of SOME and EVERY in a query's conditions, and of texts that are made."""
 
     template: ClassVar[str] = "quantified"
 
@@ -109,7 +121,7 @@ class OwnAggregateCode:
     calls: OwnFunctionCode
     functions: dict[_Key, OwnFunction] = field(default_factory=dict)
     searches: dict[tuple[str, ...], SearchText] = field(default_factory=dict)
-    """The functions of SOME and EVERY, by their lines."""
+    """Those functions, by their lines."""
 
     def search(self, shown: str, lines: Sequence[str], chosen: Sequence[str]) -> str:
         """The call of a function with these lines. Its parameters are the variables that it reads,
@@ -124,6 +136,18 @@ class OwnAggregateCode:
         found = self.searches[key]
         return f"{found.name}({', '.join(found.parameters)})"
 
+    def of_texts(self, shown: str, lines: Sequence[str]) -> str:
+        """The call of a function with these lines, which compares texts that are made: only in a
+        function of its own is there memory for them."""
+        key = tuple(lines)
+        if key not in self.searches:
+            read = _read_in("\n".join(lines))
+            name = f"texts_{self.query}_{len(self.searches)}"
+            self.searches[key] = SearchText(name, comment_text(shown), read, key, makes=True)
+            self.imports.use("njit")
+        found = self.searches[key]
+        return f"{found.name}({', '.join(found.parameters)})"
+
     def function(self, node: core.Aggregate) -> OwnFunction:
         """The function of an aggregate of these attributes."""
         assert node.own is not None
@@ -131,7 +155,8 @@ class OwnAggregateCode:
         if key not in self.functions:
             self.imports.use("njit", "np")
             name = f"aggregate_{self.query}_{len(self.functions)}"
-            body = _Body(self.query, self.imports, members=self.members)
+            makes = node.own.makes_texts
+            body = _Body(self.query, self.imports, members=self.members, makes_texts=makes)
             self.functions[key] = body.function(name, *key)
         return self.functions[key]
 
@@ -139,6 +164,8 @@ class OwnAggregateCode:
         """An aggregate in an expression of SELECT."""
         function = self.function(node)
         function.text = replace(function.text, of_matches=True)
+        if function.is_made:
+            self.imports.use("with_text")
         of_matches = code(f"{function.name}_of_matches")
         type = node.type.value
         return plan.OwnAggregate(
@@ -149,6 +176,7 @@ class OwnAggregateCode:
             type,
             function.spelled,
             function.spellings,
+            function.is_made,
         )
 
     def views(self) -> tuple[TemplateView, ...]:
@@ -160,11 +188,23 @@ class OwnAggregateCode:
         return tuple(view for view, written in parts.items() if written)
 
 
+def _read_in(lines: str) -> tuple[str, ...]:
+    """The variables that lines of a function read and do not set. Names of the module are functions
+    that are called, `np`, and constants in capitals."""
+    nodes = [*ast.walk(ast.parse(lines))]
+    called = {getattr(one.func, "id", "") for one in nodes if isinstance(one, ast.Call)}
+    names = [one for one in nodes if isinstance(one, ast.Name)]
+    here = {*called, "np", *(one.id for one in names if isinstance(one.ctx, ast.Store))}
+    return tuple({one.id: None for one in names if one.id not in here and not one.id.isupper()})
+
+
 @dataclass(slots=True)
 class _Body(ConditionCode):
     """Writes the body of one function. `names` are the variables of parameters and state: the value
-    of each, and whether it is not NULL (empty where it never is)."""
+    of each, and whether it is not NULL (empty where it never is). `makes_texts`: a text is its
+    bytes, not a number."""
 
+    makes_texts: bool = False
     names: dict[str, tuple[str, str]] = field(default_factory=dict)
     attribute_of: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
@@ -184,10 +224,10 @@ class _Body(ConditionCode):
         state = {one.name: (f"state_{n}", f"known_{n}") for n, one in enumerate(own.state)}
         for one in own.state:
             value, known = state[one.name]
-            first = "0" if one.first is None else self._constant(one.first, one.type)
-            self._line(
-                f"{value}, {known} = {self._typed(one.type, first)}, {one.first is not None}"
-            )
+            first = self._zero(one.type)
+            if one.first is not None:
+                first = self._typed(one.type, self._constant(one.first, one.type))
+            self._line(f"{value}, {known} = {first}, {one.first is not None}")
         self._line("for event in events:")
         self.indent = "    "
         columns = self._load(own, attributes, types)
@@ -200,9 +240,8 @@ class _Body(ConditionCode):
                 continue
             known, value = self._settled(one.step)
             self._line(f"has_{number} = {known}")
-            zero = self._typed(one.type, "0")
             typed = self._typed(one.type, value)
-            self._line(f"next_{number} = {typed} if has_{number} else {zero}")
+            self._line(f"next_{number} = {typed} if has_{number} else {self._zero(one.type)}")
             following.append(number)
         for number in following:
             self._line(f"state_{number}, known_{number} = next_{number}, has_{number}")
@@ -213,8 +252,9 @@ class _Body(ConditionCode):
         self.names = state
         known, value = self._settled(own.result)
         self._line(f"found = {known}")
-        zero = self._typed(own.type, "0")
-        self._line(f"return {self._typed(own.type, value)} if found else {zero}, found")
+        self._line(
+            f"return {self._typed(own.type, value)} if found else {self._zero(own.type)}, found"
+        )
         parameters = [f"{kind}_{n}" for n in range(len(columns)) for kind in ("column", "valid")]
         parameters += [f"texts_{number}" for number in range(len(self.texts))]
         parameters += [f"spelled_{number}" for number in range(len(self.spelled))]
@@ -222,7 +262,15 @@ class _Body(ConditionCode):
         parameters += ["letters", "stops"] if self.spelled or self.spellings else []
         comment = comment_text(f"{own.name}({', '.join(attributes)})")
         return OwnFunction(
-            FunctionText(name, comment, tuple(parameters), tuple(self.lines), of_matches=False),
+            FunctionText(
+                name,
+                comment,
+                tuple(parameters),
+                tuple(self.lines),
+                of_matches=False,
+                is_made=self._is_made(own.type),
+                makes_texts=self.makes_texts,
+            ),
             columns,
             tuple(self.texts),
             frozenset(self.text_attributes),
@@ -271,15 +319,27 @@ class _Body(ConditionCode):
 
     def _typed(self, data_type: core.DataType, value: str) -> str:
         """A value in the one type that a variable has."""
+        if self._is_made(data_type):
+            return value
         kinds = {core.DataType.DOUBLE: "float64", core.DataType.FLOAT: "float32"}
         return f"np.{kinds.get(data_type, 'int64')}({value})"
+
+    def _zero(self, data_type: core.DataType) -> str:
+        """What stands where a value is NULL."""
+        if self._is_made(data_type):
+            return self.imports.call("no_text")
+        return self._typed(data_type, "0")
+
+    def _is_made(self, data_type: core.DataType) -> bool:
+        """Whether values of a type are the bytes of texts."""
+        return self.makes_texts and data_type is core.DataType.STRING
 
     # --- expressions ------------------------------------------------------------------------------
 
     def _settled(self, expression: core.Expression) -> tuple[str, str]:
         """When an expression is not NULL, and its value then."""
         if is_always_null(expression):
-            return "False", "0"
+            return "False", self._zero(expression.type)
         known: dict[str, None] = {}
         self._needs(expression, known)
         if isinstance(expression, core.Cast) and expression.type is core.DataType.TIMESTAMP:
@@ -299,33 +359,47 @@ class _Body(ConditionCode):
                     known[there] = None
             case core.Choice() | core.Conditional():
                 known[self._variables(expression)[1]] = None
+            case core.Call() if self.makes_texts and is_of_texts(expression):
+                for operand in expression.operands:
+                    self._needs(operand, known)
             case _:
                 ConditionCode._needs(self, expression, known)
 
     def _value(self, expression: core.Expression) -> str:
         match expression:
             case core.Constant(value=None):
-                return "0"
+                return self._zero(expression.type)
             case core.Constant(type=core.DataType.STRING):
                 return self._constant(expression.value, expression.type)
             case core.Variable() if expression.name in self.attribute_of:
                 attribute = self.attribute_of[expression.name]
                 number = self.spelled.setdefault(attribute, len(self.spelled))
-                return f"spelled_{number}[event]"
+                return self._text_of_number(f"spelled_{number}[event]")
             case core.Variable():
                 return self.names[expression.name][0]
             case core.Choice() | core.Conditional():
                 return self._variables(expression)[0]
+            case core.Call() if self.makes_texts and is_of_texts(expression):
+                return code_of_texts(expression, self._value, self.imports)
             case _:
                 return ConditionCode._value(self, expression)
 
     def _constant(self, value: object, type: core.DataType) -> str:
         if type is not core.DataType.STRING:
             return ConditionCode._constant(self, value, type)
-        return f"spelling_{self.spellings.setdefault(str(value), len(self.spellings))}"
+        number = self.spellings.setdefault(str(value), len(self.spellings))
+        return self._text_of_number(f"spelling_{number}")
+
+    def _text_of_number(self, number: str) -> str:
+        """A text as the aggregate computes with it."""
+        if not self.makes_texts:
+            return number
+        return self.imports.call("spelled_text", "letters", "stops", number)
 
     def _ordered(self, left: str, operator: str, right: str) -> str:
-        """A comparison of two texts by their numbers."""
+        """A comparison of two texts, by their bytes."""
+        if self.makes_texts:
+            return f"({self.imports.call('order_of_made', left, right)} {operator} 0)"
         order = self.imports.call("order_of_texts", "letters", "stops", f"({left},)", f"({right},)")
         return f"({order} {operator} 0)"
 
@@ -356,12 +430,12 @@ class _Body(ConditionCode):
             known = f"(({then_known}) if {taken} else {known})"
             chosen = f"({then} if {taken} else {chosen})"
         self._line(f"{found} = {known}")
-        zero = self._typed(node.type, "0")
-        self._line(f"{value} = {self._typed(node.type, chosen)} if {found} else {zero}")
+        typed = self._typed(node.type, chosen)
+        self._line(f"{value} = {typed} if {found} else {self._zero(node.type)}")
 
     def _choice(self, node: core.Choice, value: str, found: str) -> None:
         settled = [self._settled(operand) for operand in node.operands]
-        self._line(f"{value}, {found} = {self._typed(node.type, '0')}, False")
+        self._line(f"{value}, {found} = {self._zero(node.type)}, False")
         for known, other in settled:
             test = f"(not {found})"
             if node.function != "COALESCE":
@@ -422,6 +496,10 @@ class _Body(ConditionCode):
                 own = [self._constant(one, core.DataType.STRING) for one in predicate.values]
                 found = [self._ordered(settled[0][1], "==", one) for one in own]
                 asked = f"({' or '.join(found) or 'False'})"
+                asked = f"(not {asked})" if predicate.negated else asked
+            case core.PatternMatch(operator="LIKE") if self.makes_texts:
+                pattern = self._constant(predicate.pattern, core.DataType.STRING)
+                asked = self.imports.call("is_like", settled[0][1], pattern)
                 asked = f"(not {asked})" if predicate.negated else asked
             case _:
                 raise AssertionError("a pattern asks for a parameter")

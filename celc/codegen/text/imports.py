@@ -80,6 +80,11 @@ _NAMES_OF = {
         *("can_sum_interval", "sum_interval", "units_between"),
     ),
     "celc_runtime.engine.values.texts": ("order_of_texts",),
+    "celc_runtime.engine.values.made_texts": (
+        *("begins_with", "ends_with", "is_like", "joined_text", "length_of_text", "no_text"),
+        *("order_of_made", "part_of_text", "place_of_text", "replaced_text", "spelled_text"),
+        *("text_of_whole", "trimmed_text", "with_text"),
+    ),
     "celc_runtime.engine.values.functions": (*("angle", "ceiling", "floor", "power"),),
     "celc_runtime.engine.values.shortest_digits": (
         *("real_to_decimal", "round_real", "round_whole"),

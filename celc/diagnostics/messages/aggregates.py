@@ -113,9 +113,21 @@ def not_calculated(text: str, aggregate: str, span: Span) -> Diagnostic:
         "uncalculated-in-aggregate",
         span,
         f"{quote(text)} cannot stand in the declaration of an aggregate: it calculates with "
-        "numbers and times in UTC, and its texts are those of events, of which no others are made",
+        "numbers, times in UTC, and texts by ||, LENGTH, SUBSTR, REPLACE, TRIM, STARTSWITH, "
+        "ENDSWITH, POSITION and CAST of whole numbers",
         f"compute it of one event, where {aggregate} is called: {aggregate}(UPPER(x.a)); or return "
         "what a caller puts together in SELECT",
+    )
+
+
+def regex_of_made(aggregate: str, span: Span) -> Diagnostic:
+    """`IF(joined RLIKE '^a', …)` in a declaration that makes texts."""
+    return error(
+        "regex-of-made-text",
+        span,
+        f"RLIKE cannot ask for a text that {aggregate} makes: regular expressions are answered for "
+        "the texts of events, before a match is known",
+        "ask with LIKE, STARTSWITH, ENDSWITH or POSITION; or ask the argument of the aggregate",
     )
 
 

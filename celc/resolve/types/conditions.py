@@ -15,7 +15,7 @@ from celc.core.terms import labels_chosen_from, labels_looked_back_at, labels_na
 from celc.core.traversal import nodes_of, predicates_of
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
-from celc.diagnostics.messages import functions, names, parameters, types, warnings
+from celc.diagnostics.messages import aggregates, functions, names, parameters, types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.durations import spelled
@@ -329,7 +329,8 @@ def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> core.Truth
         return None
     if not sound:
         return None
-    if isinstance(operand, core.Call) and site.use == "filter":
+    is_between = site.use == "filter" and site.declared is None
+    if isinstance(operand, core.Call) and is_between:
         site.found.add(functions.between_events(node.operator, operand.span))
         return None
     if node.operator == "LIKE" and looks_like_regex(node.pattern.value):
@@ -337,7 +338,10 @@ def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> core.Truth
     asked = core.PatternMatch(node.operator, operand, node.pattern.value, negated, node.span)
     if site.declared is not None:
         return site.declared.pattern(asked)
-    if site.use == "filter" and isinstance(operand, core.Aggregate) and operand.function == "OWN":
+    if is_between and isinstance(operand, core.Aggregate) and operand.own is not None:
+        if operand.own.makes_texts and node.operator == "RLIKE":
+            site.found.add(aggregates.regex_of_made(operand.own.name, node.span))
+            return None
         return is_like(operand, asked)
     return asked
 

@@ -15,13 +15,15 @@ from celc_runtime.values.functions import Function
 from celc.core import fold
 from celc.core import formula as core
 from celc.core.answers import Answers
+from celc.core.made_texts import OF_TEXTS, is_of_texts
+from celc.core.traversal import nodes_of, operands_of, predicates_of
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import aggregates as messages
 from celc.diagnostics.messages import types
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.totals import TOTALS
 from celc.diagnostics.source import Span
-from celc.parse import syntax
+from celc.parse import syntax, trees
 from celc.resolve.schema import Declarations, Schema
 from celc.resolve.scopes import Frame
 from celc.resolve.types import functions as calls
@@ -47,6 +49,18 @@ _FORMS = {
 _NO_STREAMS = Schema(Declarations({}, {}, frozenset(), {}), (), (), {}, {}, {}, frozenset(), {})
 
 
+def _makes_texts(node: syntax.AggregateDeclaration, found: Diagnostics) -> bool:
+    """Whether a declaration calls functions of texts, or casts to a text."""
+
+    def makes(one: object) -> bool:
+        if isinstance(one, syntax.Cast):
+            # What is wrong with the type is reported where the cast is resolved.
+            return type_of_written(one.type, Diagnostics(found.source)) is core.DataType.STRING
+        return isinstance(one, syntax.Call) and one.function.text.upper() in OF_TEXTS
+
+    return any(map(makes, trees.nodes_of((node.steps, node.result))))
+
+
 def declare_aggregates(
     nodes: Iterable[syntax.AggregateDeclaration], found: Diagnostics
 ) -> Mapping[str, core.OwnAggregate | None]:
@@ -59,7 +73,9 @@ def declare_aggregates(
     for node in nodes:
         name, span = node.name.text, node.name.span
         given = frozenset(one.name.text for one in node.parameters)
-        answers = Answers(given, given | {one.declared.name.text for one in node.state})
+        answers = Answers(
+            given, given | {one.declared.name.text for one in node.state}, _makes_texts(node, found)
+        )
         own = _Declaration(node, called, found, answers).resolved()
         if name in declared or name.upper() in (*FUNCTIONS, *IN_AGGREGATES, *TOTALS):
             found.add(messages.taken_name(name, span, places.get(name)))
@@ -141,7 +157,8 @@ class Declared:
             slice_of = site.found.source.slice
             given = [slice_of(one.span) for one in (node.argument, *node.more)]
             name, span = node.function.text, node.function.span
-            functions = (*IN_AGGREGATES, *(one.name for one in TABLE.values() if one.kernel))
+            calculated = (one.name for one in TABLE.values() if one.kernel)
+            functions = (*IN_AGGREGATES, *calculated, *OF_TEXTS)
             site.found.add(messages.unknown_function(name, functions, span, given, node.span))
             return None
         if node.distinct or node.prior:
@@ -196,7 +213,7 @@ class Declared:
     def _calculated(self, value: core.Expression | None, site: Site) -> core.Expression | None:
         """A value for which there is code; None after an error."""
         value = None if value is None else folded(value)
-        if isinstance(value, core.Call) and not has_kernel(value):
+        if isinstance(value, core.Call) and not (has_kernel(value) or is_of_texts(value)):
             text = site.found.source.slice(value.span)
             site.found.add(messages.not_calculated(text, self.aggregate, value.span))
             return None
@@ -260,6 +277,7 @@ class _Declaration:
         result = self._value(
             node.result, "RESULT", state, frozenset(parameters), "the aggregate", result_type
         )
+        self._refuse_regexes([*steps.values(), result])
         if any(item.severity == "error" for item in self.found.items[before:]) or result is None:
             return None
         variables = []
@@ -274,7 +292,26 @@ class _Declaration:
             for name, data_type in parameters.items()
             if data_type is not None
         )
-        return core.OwnAggregate(node.name.text, given, self.answers.state(variables), result)
+        state_with_answers = self.answers.state(variables)
+        makes_texts = self.answers.makes_texts
+        return core.OwnAggregate(node.name.text, given, state_with_answers, result, makes_texts)
+
+    def _refuse_regexes(self, values: Iterable[core.Expression | None]) -> None:
+        """Report RLIKE of texts that are made."""
+        if not self.answers.makes_texts:
+            return
+        nodes = [one for value in values if value is not None for one in nodes_of(value)]
+        asked = [
+            one
+            for node in nodes
+            if isinstance(node, core.Conditional)
+            for truth, _ in node.branches
+            for one in predicates_of(truth)
+        ]
+        for one in asked:
+            is_regex = isinstance(one, core.PatternMatch) and one.operator == "RLIKE"
+            if is_regex and not self.answers.is_of_event(operands_of(one)[0]):
+                self.found.add(messages.regex_of_made(self.node.name.text, one.span))
 
     def _declare(
         self,

@@ -9,6 +9,7 @@ from itertools import islice
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 class TextNumbers:
@@ -59,6 +60,16 @@ class TextNumbers:
         """int64: the numbers in the order of their texts' UTF-8 bytes, which is that of
         characters."""
         return np.array([self._numbers[text] for text in sorted(self._numbers)], np.int64)
+
+
+def texts_between(letters: np.ndarray, ends: np.ndarray, known: np.ndarray) -> pa.Array:
+    """Texts that end at places (int64) among the bytes of all (uint8); NULL where they are not
+    `known`."""
+    offsets = pa.py_buffer(np.append(np.int64(0), ends))
+    texts = pa.Array.from_buffers(
+        pa.large_string(), len(ends), [None, offsets, pa.py_buffer(letters)]
+    )
+    return pc.if_else(pa.array(known), texts, None).cast(pa.string())
 
 
 _FIRST_ROOM = 1024

@@ -7,7 +7,7 @@ Data only: the schemas follow from their types and attributes. They are evaluate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.frozen import frozen
@@ -38,7 +38,7 @@ class Aggregate:
 class OwnAggregate:
     """An aggregate that the query's file declares, of a label's events."""
 
-    function: Callable[..., None]
+    function: Callable[..., Any]
     """Its arguments: for each of `columns` the values for all matches and bool (not NULL); the
     truth of `texts`; the numbers of the texts `spelled` and `spellings`, and if there are any,
     their letters; where the events of each match begin and end; two arrays to write: the value for
@@ -49,6 +49,9 @@ class OwnAggregate:
     type: str
     spelled: tuple[str, ...] = ()  # the text attributes that it computes with
     spellings: tuple[str, ...] = ()  # its own texts
+    is_made: bool = False
+    """Whether its texts are made: then the function returns the bytes of all, and writes where the
+    text of each match ends."""
 
 
 @frozen

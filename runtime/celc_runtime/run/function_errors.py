@@ -1,4 +1,5 @@
-"""Errors of functions of one's own, in words: which function, which error, which line."""
+"""Errors of functions of one's own, in words: which function, which error, which line; and of texts
+that grow too long."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -6,6 +7,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from celc_runtime.engine.values.made_texts import MOST_BYTES, TOO_LONG
 from celc_runtime.jit.own_functions import told_line
 from celc_runtime.plan.errors import EventError, FunctionError
 from celc_runtime.plan.plan import Plan
@@ -17,21 +19,33 @@ def naming_functions(method: _Rows) -> _Rows:
     """A method of a run, whose errors of functions of one's own are FunctionErrors.
 
     Machine code does not say which function an error comes from, but kernels raise none of their
-    own. So an error in a query that calls functions is one of theirs.
+    own, except that of a text that is too long. So an error in a query that calls functions is one
+    of theirs.
     """
 
     @wraps(method)
     def named(self: Any, *given: Any, **options: Any) -> Iterator[pa.RecordBatch]:
         try:
             yield from method(self, *given, **options)
-        except (EventError, MemoryError):
+        except EventError:
             raise
+        except MemoryError as problem:
+            if str(problem) != TOO_LONG:
+                raise
+            raise _too_long(self._plan) from None
         except Exception as problem:
             if not self._plan.functions:
                 raise
             raise _function_error(self._plan, problem) from problem
 
     return named
+
+
+def _too_long(plan: Plan) -> EventError:
+    return EventError(
+        f"query {plan.name!r}: a text that an aggregate makes has more than {MOST_BYTES:,} bytes: "
+        "let STEP join less, as SUBSTR(acc || a, -1000), or give the query a smaller window"
+    )
 
 
 def _function_error(plan: Plan, problem: Exception) -> FunctionError:

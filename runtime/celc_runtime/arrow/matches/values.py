@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.decimal_vectors import as_doubles, ranks_of_decimals, sums_of_decimals
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
-from celc_runtime.arrow.text_numbers import SpelledTexts
+from celc_runtime.arrow.text_numbers import SpelledTexts, texts_between
 from celc_runtime.arrow.vectors import NUMPY_TYPES, Numbers, Value, as_numbers, column_of
 from celc_runtime.engine.values.label_sets import (
     count_distinct,
@@ -214,7 +214,9 @@ def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Value:
         arguments += [*map(np.int64, range(len(tree.spellings))), *spelled.letters]
     values = np.empty(labels.matches, NUMPY_TYPES.get(tree.type, np.int64))
     known = np.empty(labels.matches, np.bool_)
-    tree.function(*arguments, labels.offsets(tree.label), values, known)
+    made = tree.function(*arguments, labels.offsets(tree.label), values, known)
+    if tree.is_made:
+        return texts_between(made, values, known)
     if tree.type == "STRING":
         return spelled.texts_of(values, known)
     return Numbers(values, known)

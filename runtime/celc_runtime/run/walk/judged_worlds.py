@@ -9,9 +9,9 @@ nothing.
 Worlds with one order of these events are alike unless a part has a window. So the definition is
 asked once for each order; `judged_sets` lists the sets, and `judged_shares` adds the worlds up. An
 event that overlaps no other one of them has one place in all orders. So only events that overlap
-are multiplied, and their worlds are counted before they are gone through (`max_work`). Where each event
-that must be absent rules a match out by itself (`A ; !C ; B`), only the events of the match are
-multiplied.
+are multiplied, and their worlds are counted before they are gone through (`max_work`). Where each
+event that must be absent rules a match out by itself (`A ; !C ; B`), only the events of the match
+are multiplied.
 """
 
 from collections.abc import Iterator, Sequence
