@@ -31,13 +31,13 @@ from celc.resolve.types.conversions import aggregated_type
 from celc.row_pattern import core as rows
 from celc.row_pattern.automaton import State
 from celc.row_pattern.code import Lines, Place, Shared, Value
+from celc.row_pattern.necessary import realisable
 from celc.row_pattern.program import (
     AggregateMemory,
     Memory,
     Program,
     RowMemory,
     ahead_of,
-    possible,
 )
 from celc.row_pattern.show import Show
 from celc.version import VERSION
@@ -107,6 +107,22 @@ def module_parts(
         "MATCH_RECOGNIZE",
     )
     return (start.text(), *(f"{part.text()}\n" for part in parts), end.text())
+
+
+def _with_later_rows(truth: core.Truth, lines: Lines, *, possible: bool) -> str:
+    """The text of the truth that later rows can make a condition true, or that it is true whatever
+    comes."""
+    if isinstance(truth, core.Every | core.Some):
+        parts = (_with_later_rows(part, lines, possible=possible) for part in truth.parts)
+        return f"({(' & ' if isinstance(truth, core.Every) else ' | ').join(parts)})"
+    ahead, text = ahead_of(truth), lines.truth(truth)
+    if ahead <= 0:
+        return f"({text})"
+    return (
+        f"((row + {ahead} >= end) | ({text}))"
+        if possible
+        else f"((row + {ahead} < end) & ({text}))"
+    )
 
 
 _MOST_MOVES = 200  # moves written as calls, which a reader can follow
@@ -234,27 +250,28 @@ class _Writer:
         ahead = [ahead_of(condition) for condition in self._made.local]
         if not any(one > 0 for one in ahead):
             return None
+        self._imports.use("np")
         lines = Lines(self._shared, _near, _no_leaf, 3)
         lines.lines += [
             "    for part in range(offsets.shape[0] - 1):",
             "        begin, end = offsets[part], offsets[part + 1]",
             f"        for row in range(max(begin, end - {max(ahead)}), end):",
         ]
-        bits = []
+        found: dict[str, list[str]] = {"may": [], "is": []}
         for number, condition in enumerate(self._made.local):
             if ahead[number] > 0:
-                known = possible(condition)
-                told = "anything" if known is None else self._show.truth(known)
-                lines.comment(f"{self._show.truth(condition)}: {told}")
-                text = "1" if known is None else lines.truth(known)
-                lines.write(f"bit_{number} = np.int64({text})")
-                bits.append(f"(bit_{number} << {number})")
-        lines.write(f"found[row] = {' | '.join(bits)}")
+                lines.comment(self._show.truth(condition))
+                for kind, bits in found.items():
+                    text = _with_later_rows(condition, lines, possible=kind == "may")
+                    lines.write(f"{kind}_{number} = np.int64({text})")
+                    bits.append(f"({kind}_{number} << {number})")
+        lines.write(f"possible[row] = {' | '.join(found['may'])}")
+        lines.write(f"certain[row] = {' | '.join(found['is'])}")
         return self._function(
             self._called("possible"),
-            ("offsets", "found"),
-            "Find which conditions that read later rows these can still make true, as bits, for "
-            "the last rows.",
+            ("offsets", "possible", "certain"),
+            "Find which conditions of the last rows those that come later can make true, and which "
+            "ones are true whatever comes, as bits.",
             lines,
         )
 
@@ -593,6 +610,7 @@ class _Writer:
                 for one in query.outputs
             ),
             required=self._required(),
+            realisable=realisable(made.local),
         )
         if all(condition.path is None for condition in made.conditions):
             return found

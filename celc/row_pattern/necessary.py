@@ -1,9 +1,13 @@
-"""What every match must have: its last row soon after its first, and rows that are somewhere.
+"""What every match must have: its last row soon after its first, and rows that are somewhere; and
+what no row can have.
 
 Conditions often say so in their own words. Where each last row has `ts <= FIRST(ts) + INTERVAL '1'
 HOUR`, the match is WITHIN an hour, since rows are in the order of `ts`. Said as WITHIN it needs no
 search, and bounds those that other conditions need. And where each way through the pattern takes a
 row with `kind = 'alarm'`, a partition without such a row has no match.
+
+And what one row can have: `price > 5` and `price < 3` are never true of one row, so that a stream
+does not wait for it.
 """
 
 from __future__ import annotations
@@ -14,8 +18,12 @@ from typing import TypeAlias
 from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
-from celc.core.formula import Constant, DataType
-from celc.core.traversal import nodes_asked
+from celc.core.cnf import clauses_of, size_of
+from celc.core.fold import fold_predicate
+from celc.core.formula import AttributeValue, Constant, DataType
+from celc.core.traversal import nodes_asked, truth_with_terms, with_terms
+from celc.normal.conditions.truths import possible_truths
+from celc.normal.normal_form import EventClause
 from celc.row_pattern import core as rows
 from celc.row_pattern.automaton import Automaton
 
@@ -129,6 +137,51 @@ def _reached(made: Automaton, allowed: set[int]) -> set[int]:
                 found.add(move.target)
                 waiting.append(move.target)
     return found
+
+
+# --- one row -------------------------------------------------------------------------------------
+
+_MOST_COMBINATIONS = 1024
+"""Where there are more, all count as possible."""
+
+_MOST_CLAUSES = 64
+"""Of one condition; one with more is a condition that nothing else excludes."""
+
+
+def realisable(local: Sequence[core.Truth]) -> tuple[int, ...]:
+    """The combinations of conditions that a row can fulfil, as bits by their places, ascending;
+    empty where all count as possible.
+
+    Comparisons of a column with constants are counted out, by the row that they read: columns of
+    the row before and of the row after are columns of their own. So what two rows next to each
+    other exclude is not seen, nor what columns say of each other (`a > b` and `b > a`).
+    """
+    groups = [_clauses(number, condition) for number, condition in enumerate(local)]
+    found = possible_truths(groups, limit=_MOST_COMBINATIONS)
+    if found is None or len(found) == 1 << len(local):
+        return ()
+    return tuple(sorted(found))
+
+
+def _clauses(number: int, condition: core.Truth) -> tuple[EventClause, ...]:
+    """A condition as an AND of ORs about the columns of the rows around one row."""
+    if size_of(condition).exceeds(_MOST_CLAUSES):
+        alone = AttributeValue("", f"condition {number}", core.DataType.BOOLEAN, condition.span)
+        true = core.Constant(True, core.DataType.BOOLEAN, condition.span)
+        return (EventClause((core.Comparison("=", alone, true, condition.span),)),)
+    asked = truth_with_terms(condition, _columns)
+    return tuple(
+        EventClause(tuple(one for one in clause.predicates if fold_predicate(one) is None))
+        for clause in clauses_of(asked)
+        if not any(map(fold_predicate, clause.predicates))
+    )
+
+
+def _columns(node: core.Expression) -> core.Expression:
+    """The expression over columns that are called by their row and number."""
+    if isinstance(node, core.ColumnAt) and isinstance(node.row, core.Here):
+        return AttributeValue("", f"{node.row.shift} {node.column}", node.type, node.span)
+    return with_terms(node, _columns)
 
 
 # --- times ----------------------------------------------------------------------------------------

@@ -188,19 +188,6 @@ def ahead_of(truth: core.Truth) -> int:
     return max((shift for _, shift in map(_shift, nodes_asked(truth))), default=0)
 
 
-def possible(truth: core.Truth) -> core.Truth | None:
-    """A condition that is true wherever another one is, if later rows are not there yet; None: it
-    can be true everywhere."""
-    if isinstance(truth, core.Every):
-        parts = tuple(one for one in map(possible, truth.parts) if one is not None)
-        return replace(truth, parts=parts) if parts else None
-    if isinstance(truth, core.Some):
-        ways = tuple(map(possible, truth.parts))
-        known = tuple(one for one in ways if one is not None)
-        return replace(truth, parts=known) if len(known) == len(ways) else None
-    return None if ahead_of(truth) > 0 else truth
-
-
 def _shift(node: core.Expression) -> tuple[bool, int]:
     """How many rows after its base a term reads (before: negative), and whether this base can be
     the first row of the match; if not, it is the row at hand."""

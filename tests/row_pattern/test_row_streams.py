@@ -19,8 +19,8 @@ _SCHEMA = pa.schema(
 
 
 def _query(pattern: str, define: str, *, measures: str = "LAST(v) AS last", rest: str = "") -> Any:
-    """`pattern` may have its closing parenthesis, and WITHIN behind it."""
-    pattern += "" if ")" in pattern else ")"
+    """`pattern` may have its closing parenthesis, and WITHIN or SUBSET behind it."""
+    pattern += "" if ") WITHIN" in pattern or ") SUBSET" in pattern else ")"
     return query_of(
         "CREATE TABLE t (k INT, ts TIMESTAMP, v INT);\n"
         "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts\n"
@@ -59,6 +59,54 @@ def test_a_match_waits_for_the_row_that_ends_it() -> None:
     assert stream.operator.sum("kept") == 3
     assert stream.told([(1, 5, 1)], 5) == [{"k": 1, "last": 3}]
     assert stream.operator.finish() == []
+
+
+def test_a_start_comes_if_all_that_can_become_of_those_before_leads_to_it() -> None:
+    """A B may become A B X D, and the next start is its B all the same."""
+    query = _query(
+        "A B X*? D | A B | E F) SUBSET S = (B, F)",
+        "A AS v = 1, B AS v = 2, D AS v = 9, E AS v = 2, F AS v = 3",
+        measures="MATCH_NUMBER() AS n, LAST(v) AS last",
+        rest="AFTER MATCH SKIP TO LAST S",
+    )
+    stream = _Stream(query)
+    assert stream.told([(1, 1, 1), (1, 2, 2), (1, 3, 3)], 3) == [{"k": 1, "n": 2, "last": 3}]
+    assert stream.told([(1, 4, 9)], 4) == [{"k": 1, "n": 1, "last": 9}]
+    assert stream.operator.finish() == []
+
+
+def test_numbers_come_before_the_matches_that_are_numbered_before() -> None:
+    query = _query(
+        "A X* D | A | E",
+        "A AS v = 1, D AS v = 9, E AS v = 2",
+        measures="MATCH_NUMBER() AS n, LAST(v) AS last",
+        rest="AFTER MATCH SKIP TO NEXT ROW",
+    )
+    stream = _Stream(query)
+    assert stream.told([(1, 1, 1), (1, 2, 2)], 2) == [{"k": 1, "n": 2, "last": 2}]
+    assert stream.operator.finish() == [{"k": 1, "n": 1, "last": 1}]
+
+
+def test_what_ends_only_at_the_end_may_end_without_it() -> None:
+    stream = _Stream(_query("(A | B) $ | A", "A AS v > 0, B AS v < 0"))
+    assert stream.told([(1, 1, 5)], 1) == [{"k": 1, "last": 5}]
+    assert stream.told([(1, 2, -5)], 2) == []
+    assert stream.operator.finish() == [{"k": 1, "last": -5}]
+
+
+def test_what_no_row_can_fulfil_is_not_waited_for() -> None:
+    never = _Stream(_query("A B | A", "A AS v > 0, B AS v > 5 AND v < 3"))
+    assert never.told([(1, 1, 1)], 1) == [{"k": 1, "last": 1}]
+    assert never.operator.sum("kept") == 0
+    assert _query("A B", "A AS v > 5, B AS v < 3").plan.realisable == (0, 1, 2)
+    assert _query("A B", "A AS v > 5, B AS v < PREV(v)").plan.realisable == ()
+
+
+def test_a_condition_that_is_true_whatever_comes_is_not_waited_for() -> None:
+    stream = _Stream(_query("A", "A AS v > 5 OR NEXT(v) > 5"))
+    assert stream.told([(1, 1, 6)], 1) == [{"k": 1, "last": 6}]
+    assert stream.told([(1, 2, 1)], 2) == []
+    assert stream.told([(1, 3, 6)], 3) == [{"k": 1, "last": 1}, {"k": 1, "last": 6}]
 
 
 def test_a_window_that_has_passed_ends_it_without_a_row() -> None:

@@ -154,7 +154,8 @@ class RowPlan:
     all of the path that conditions read. `within`: microseconds on the first order column.
     `before`: how many rows before the first row of a match conditions read; `numbered`: whether
     they read MATCH_NUMBER(). `required`: conditions on one row, each of which holds for some row
-    of every partition that is in the result.
+    of every partition that is in the result. `realisable`: the combinations of local conditions
+    that a row can fulfil, as bits; empty: all of them may be.
     """
 
     name: str
@@ -187,6 +188,7 @@ class RowPlan:
     numbered: bool = False
     max_work: int = 10_000_000
     required: tuple[Tree, ...] = ()
+    realisable: tuple[int, ...] = ()
 
     @property
     def is_of_matches(self) -> bool:

@@ -1,8 +1,8 @@
 """The matches of partitions that no later row can change, and no others.
 
 *Definition*: a match is decided when it is a match of the partition whatever rows come, also when
-none comes. Nothing is assumed of later rows but their order: each of them may make any condition
-true or not.
+none comes. Of later rows nothing is assumed but their order, and which conditions one row can
+fulfil together (`RowPlan.realisable`).
 
 *Argument*. The batch goes backwards, and finds for each row the states from which the pattern can
 still end; forwards from a start it follows the first move, in order of preference, into such a
@@ -15,27 +15,35 @@ at the end. On a stream rows may come, so they are all states from which any row
   that is preferred to it is closed for ever.
 - If this way ends before it has taken the last row, nothing later is asked, so the match is
   decided. If it has taken the last row, and is in a state that accepts and has no move on, it is
-  decided too. In any other state, some rows lead it to an end, and then it is the match; if no row
-  comes, the match is another one, or there is none. So it is not decided.
+  decided too.
+- If a move leads on, some rows lead it to an end, and then it is the match; if no row comes, the
+  match is another one, or there is none. So it is not decided.
+- Else it ends if no row comes, and only then (`$`). So it is decided if it is also what the same
+  argument finds where rows are sure to come: the same rows, variables and rows shown.
 
 The search for conditions on the path (`search`) is the same one, depth first: all that it has left
 behind has failed, so the first way that reaches the border is the best one that is alive.
 
 *WITHIN* closes a start once the watermark has reached its time plus the duration: it can take no
 row that comes later. States need one row more than there are then, which `passes.earliest_ends` and
-the window of the start keep apart. A way that only `$` can end stays open as long as rows may come,
-also if another way has the same rows and variables without it.
+the window of the start keep apart.
 
 *NEXT in DEFINE*. A condition that reads rows which have not come counts as true where the best way
 is looked for, unless what it asks of the others is false already; a match that took such a row is
-not decided. *NEXT in MEASURES*: a match
-is held until the rows that its measures read are there.
+not decided, unless what it asks of the others is enough. *NEXT in MEASURES*: a match is held until
+the rows that its measures read are there.
 
 *Which starts count* depends on the matches before them. With PAST LAST ROW, the best way of a
 start that is not decided has taken all rows, so nothing behind it is decided. With TO NEXT ROW
-every row is a start, and each is decided by itself, unless numbers of matches are read. With TO
-FIRST and TO LAST, starts behind one that is not decided wait for it: later than need be, if all
-its ways lead to one row.
+every row is a start, and each is decided by itself, unless numbers of matches are read. With these,
+and with TO FIRST and TO LAST, all that can become of a start that is not decided is followed, and a
+start counts if each of these futures comes to it (`futures`).
+
+*What comes later than need be*. A condition on the path counts as possible for ever, and starts
+behind one that waits for it wait, too. So do starts behind one that waits for rows which NEXT in
+DEFINE reads, under TO FIRST and TO LAST. Conditions that exclude each other only between one row
+and the next are waited for, as is a row that has to be followed by one before `$`. Of a match that
+may yet become another one, no row comes, also if it is the same in both.
 """
 
 from __future__ import annotations
@@ -52,33 +60,15 @@ from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.expressions import NumberOfMatch, RowIsThere, ValueOfRow, nodes_in
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.row_pattern import passes
-from celc_runtime.row_pattern.passes import (
-    COVERED,
-    DONE,
-    FIRST_LABEL,
-    FULL,
-    KERNEL,
-    LABELS,
-    LENGTH,
-    MATCH_NUMBER,
-    MATCHES,
-    NEVER,
-    NO_MATCH,
-    NUMBER,
-    PART,
-    PARTITION,
-    ROW,
-    START,
-    TARGET_FIRST,
-    TARGET_MISSING,
-    TO_NEXT_ROW,
-    Moves,
-    after_match,
-    rows_behind,
-)
+from celc_runtime.row_pattern.passes import KERNEL, NEVER, Moves
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.run import TableRun
 from celc_runtime.row_pattern.search import is_compiled, step_by_search
+from celc_runtime.row_pattern.streams.futures import MOST_FOLLOWED, NO_FUTURES, futures_of
+from celc_runtime.row_pattern.streams.loop import Reads, deciding_loop_of
+
+_OF_MOVES = ("moves", "edges", "following", "viable", "choices", "earliest", "known")
+"""What `step` reads that depends on which states can end behind the last row."""
 
 OPEN_FROM_NOW = np.iinfo(np.int64).min
 
@@ -92,29 +82,26 @@ class Since(NamedTuple):
     covered: np.ndarray
 
 
-class Reads(NamedTuple):
-    """The rows behind a match that measures read: for each such navigation its variables (bool),
-    and whether FIRST, the offset, the shift and whether FINAL."""
-
-    variables: np.ndarray  # bool[navigations, variables]
-    places: np.ndarray  # int64[navigations, 4]
-
-
-def open_moves(moves: Moves) -> tuple[Moves, np.ndarray]:
-    """The moves of a partition to which rows may come, and by state whether any move of it can lead
-    to an end."""
+def open_moves(plan: RowPlan, moves: Moves) -> tuple[Moves, Moves, np.ndarray]:
+    """The moves of a partition to which rows may come, the same where some are sure to come, and by
+    state whether any move of it can lead to an end, by rows that there can be."""
+    usable = np.ones(len(moves.bit), np.bool_)
+    if plan.realisable:
+        met = np.bitwise_or.reduce(np.array(plan.realisable, np.int64))
+        usable = (moves.bit < 0) | (met >> np.maximum(moves.bit, 0) & 1 > 0)
     reaches = moves.border < NEVER
     reaches |= moves.accepts
     goes_on = np.zeros(len(reaches), np.bool_)
-    counts = np.diff(moves.begin)
     while True:
-        ways = np.concatenate([[0], np.cumsum(reaches[moves.target])])
-        goes_on = (ways[moves.begin[1:]] > ways[moves.begin[:-1]]) & (counts > 0)
+        ways = np.concatenate([[0], np.cumsum(usable & reaches[moves.target])])
+        goes_on = ways[moves.begin[1:]] > ways[moves.begin[:-1]]
         if not (goes_on & ~reaches).any():
             break
         reaches |= goes_on
-    border = np.where(moves.border < NEVER, moves.border, np.where(goes_on, 1, NEVER))
-    return moves._replace(border=border.astype(np.int32)), goes_on
+    behind = np.where(goes_on, 1, NEVER)
+    now = np.where(moves.border < NEVER, moves.border, behind).astype(np.int32)
+    later = np.where(moves.accepts, 0, behind).astype(np.int32)
+    return moves._replace(border=now), moves._replace(border=later), goes_on
 
 
 def reads_behind(plan: RowPlan) -> Reads:
@@ -139,137 +126,6 @@ def reads_behind(plan: RowPlan) -> Reads:
             variables[number, list(to.variables)] = True
         places[number] = to.first, to.offset, to.shift, to.final or one_row
     return Reads(variables, places)
-
-
-@njit(**KERNEL)
-def last_row_read(reads, moves, excluded, labels, at, row, length):  # type: ignore[no-untyped-def]
-    """The last row that measures of a match read."""
-    variables, places = reads
-    last, shown = -1, length
-    while shown > 0 and excluded[labels[at + shown - 1]]:
-        shown -= 1
-    for number in range(places.shape[0]):
-        until = length if places[number, 3] else shown
-        total = 0
-        for place in range(until):
-            total += variables[number, moves.variable[labels[at + place]]]
-        wanted = places[number, 1] if places[number, 0] else total - 1 - places[number, 1]
-        if wanted < 0 or wanted >= total:
-            continue
-        seen = 0
-        for place in range(until):
-            if variables[number, moves.variable[labels[at + place]]]:
-                if seen == wanted:
-                    last = max(last, row + place + places[number, 2])
-                seen += 1
-    return last
-
-
-# Long: one loop, which is compiled as a whole.
-def deciding_loop_of(
-    step: Callable[..., tuple[int, int]], *, compiled: bool = True
-) -> Callable[..., int]:
-    """The loop over partitions around a step, which finds the first possible match from a start
-    on."""
-
-    def own(kernel: Any) -> Any:
-        return kernel if compiled else getattr(kernel, "py_func", kernel)
-
-    after, behind, read_until = own(after_match), own(rows_behind), own(last_row_read)
-
-    # Long: as above.
-    def decide(  # type: ignore[no-untyped-def]
-        data, room, ends, asked, reads, excluded, since, going, cursor, matches, labels
-    ):
-        """Find decided matches until the buffers are full; returns a status as `find` does.
-
-        room: the first arguments of `rows_behind`. ends: where partitions begin, and by state
-        whether it accepts, and whether it goes on. asked: the skip, its targets by move, whether
-        unmatched rows are answers, whether a match depends on which starts before it have one, the
-        most rows ahead that conditions read. going: int64[partitions, 4], where partitions go on,
-        as `Since` has it in columns (−1: not known yet), and whether a start is not decided.
-        """
-        times, spare, open_from = room
-        offsets, accepts, goes_on = ends
-        skip, targets, unmatched, counts, most_ahead = asked
-        moves = data.moves
-        part, row, number = cursor[PART], cursor[ROW], cursor[NUMBER]
-        covered, count, at = cursor[COVERED], cursor[MATCHES], cursor[LABELS]
-        status = DONE
-        while part < offsets.shape[0] - 1 and status == DONE:
-            begin, end = offsets[part], offsets[part + 1]
-            if row < 0:
-                row, number, covered = since[0][part], since[1][part], since[2][part]
-            while row < end:
-                start, length = step(data, begin, end, row, number + 1, labels, at)
-                if length < NO_MATCH:
-                    status = length
-                    break
-                if unmatched and going[part, 3] == 0:
-                    row = max(row, min(covered, start))
-                    while row < start and count < matches.shape[0]:
-                        matches[count, START], matches[count, LENGTH] = row, -1
-                        matches[count, MATCH_NUMBER], matches[count, FIRST_LABEL] = 0, at
-                        matches[count, PARTITION] = part
-                        count += 1
-                        row += 1
-                    if row < start:
-                        status = FULL
-                        break
-                row = start
-                if length == NO_MATCH:
-                    break
-                sure, shown = True, True
-                if spare > 0 and length > 0:
-                    if row + length == end:
-                        state = moves.target[labels[at + length - 1]]
-                        more = goes_on[state] and behind(times, spare, open_from, row) > 0
-                        sure = accepts[state] and not more
-                    for place in range(max(length - most_ahead, 0), length):
-                        ahead = moves.ahead[labels[at + place]]
-                        sure = sure and row + place + ahead < end
-                    if sure and reads[1].shape[0] > 0:
-                        until = read_until(reads, moves, excluded, labels, at, row, length)
-                        shown = until < end
-                if not (sure and shown) and going[part, 0] < 0:
-                    going[part, 0], going[part, 1], going[part, 2] = row, number, covered
-                if not sure:
-                    going[part, 3] = 1
-                    if skip != TO_NEXT_ROW or counts:
-                        break
-                    row += 1
-                    continue
-                if count == matches.shape[0]:
-                    status = FULL
-                    break
-                following = row + 1
-                if length > 0:
-                    covered = max(covered, row + length)
-                    following = after(skip, targets, labels, at, row, length)
-                    if following < 0:
-                        status = TARGET_MISSING
-                        break
-                    if following == row:
-                        status = TARGET_FIRST
-                        break
-                number += 1
-                if shown:
-                    matches[count, START], matches[count, LENGTH] = row, length
-                    matches[count, MATCH_NUMBER], matches[count, FIRST_LABEL] = number, at
-                    matches[count, PARTITION] = part
-                    count += 1
-                    at += length
-                row = following
-            if status == DONE:
-                if going[part, 0] < 0:
-                    going[part, 0], going[part, 1], going[part, 2] = row, number, covered
-                part += 1
-                row = -1
-        cursor[PART], cursor[ROW], cursor[NUMBER] = part, row, number
-        cursor[COVERED], cursor[MATCHES], cursor[LABELS] = covered, count, at
-        return status
-
-    return decide
 
 
 def _deciding(step: Callable[..., tuple[int, int]]) -> Callable[..., int]:
@@ -306,7 +162,9 @@ class DecidingRun(TableRun):
         self._accepts = self._moves.accepts
         self._going = np.full((len(offsets) - 1, 4), -1, np.int64)
         self._going[:, 3] = 0
-        opened, self._goes_on = open_moves(self._moves)
+        # Empty where no condition reads later rows.
+        self._unsure = np.zeros(self._rows if most_ahead(self._plan) else 0, np.int64)
+        opened, self._later, self._goes_on = open_moves(self._plan, self._moves)
         if watermark is not None:
             self._moves = opened
             self.spare = 1
@@ -314,6 +172,7 @@ class DecidingRun(TableRun):
             if self._plan.within is not None:
                 self.open_from = max(watermark, OPEN_FROM_NOW + self._plan.within)
                 self.open_from += 1 - self._plan.within
+        self._found = self._conditions()
 
     @property
     def going_on(self) -> Since:
@@ -322,20 +181,17 @@ class DecidingRun(TableRun):
         return Since(*self._going.T[:3])
 
     def found(self) -> np.ndarray:
-        """The local conditions of each row, as bits; those that read rows which have not come are
-        true."""
+        """The local conditions of each row, as bits; those that later rows decide are true."""
+        return self._found
+
+    def _conditions(self) -> np.ndarray:
         found = super().found()
         if not self.spare or self._program.possible is None:
             return found
-        possible = np.zeros(self._rows, found.dtype)
-        self._program.possible(*self._code, self.offsets, possible)
-        plan, ends = self._plan, self.offsets[1:]
-        for back in range(1, most_ahead(plan) + 1):
-            bits = 0
-            for one in plan.conditions:
-                bits |= (1 << one.local) if one.local >= 0 and one.ahead >= back else 0
-            rows = (ends - back)[ends - back >= self.offsets[:-1]]
-            found[rows] |= possible[rows] & found.dtype.type(bits)
+        possible, certain = np.zeros_like(found), np.zeros_like(found)
+        self._program.possible(*self._code, self.offsets, possible, certain)
+        self._unsure = (possible & ~certain).astype(np.int64)
+        found |= possible
         return found
 
     def finder(self) -> tuple[Any, Any]:
@@ -350,20 +206,40 @@ class DecidingRun(TableRun):
             assert self._program.holds is not None
             step = step_by_search(self._program.advance, self._program.holds)
             decide = _deciding_by_search(step)
+        later = self._read_later(data)
         times = np.zeros(0, np.int64)
         if plan.within is not None:
             times = whole_numbers(self._columns[plan.order_by[0].column])
-        room = times, self.spare, self.open_from
+        room = times, self.spare, self.open_from, plan.within or 0
         ends = self.offsets, self._accepts, self._goes_on
         counts, ahead = reads_numbers(plan), most_ahead(plan)
         reads = reads_behind(plan)
+        asks = plan.skip in ("TO FIRST", "TO LAST") or (plan.skip == "TO NEXT ROW" and counts)
+        known = futures_of(plan) if asks and self.spare else NO_FUTURES
+        states = len(plan.states)
+        futures = (
+            *(known, np.zeros((MOST_FOLLOWED, 3), np.int64), np.full(1, -1, np.int64)),
+            *(np.zeros((2, states + 1, 3), np.int64), np.zeros(states, np.int64)),
+        )
+        of_rows = self._found, self._unsure
 
         def decided(data, offsets, skip, targets, unmatched, cursor, matches, labels):  # type: ignore[no-untyped-def]
             asked = skip, targets, unmatched, counts, ahead
-            given = data, room, ends, asked, reads, self._excluded, self._since, self._going
-            return decide(*given, cursor, matches, labels)
+            both = data, data._replace(**later)
+            given = both, of_rows, room, ends, asked, reads, self._excluded, self._since
+            return decide(*given, self._going, futures, cursor, matches, labels)
 
         return decided, data
+
+    def _read_later(self, data: Any) -> dict[str, Any]:
+        """What the loop reads otherwise where rows are sure to come; nothing where this is the
+        same, because no state ends a match only at the end."""
+        if not self.spare or np.array_equal(self._later.border, self._moves.border):
+            return {}
+        now, self._moves = self._moves, self._later
+        _, other = super().finder()
+        self._moves = now
+        return {name: getattr(other, name) for name in _OF_MOVES if name in data._fields}
 
     def _place(self, part: int, row: int) -> str:
         """Where a row is, in words: a stream knows its time, and not its number."""
