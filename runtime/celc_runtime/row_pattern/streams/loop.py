@@ -1,4 +1,4 @@
-"""The loop that finds decided matches around a step of the batch: `decided` says which these are."""
+"""The loop around a step of the batch that finds decided matches; `decided` says which they are."""
 
 from __future__ import annotations
 
