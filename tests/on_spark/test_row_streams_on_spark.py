@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from celc_runtime import EventError, StateError, finish, split_late
 from row_streams_by_hand import query_of
 from stream_routes import (
     SETTINGS,
+    START,
     event,
     events,
     files,
@@ -113,6 +116,39 @@ def test_a_statement_over_a_stream(spark: Any, tmp_path: Path) -> None:
         spark.catalog.dropTempView("readings")
 
 
+@pytest.mark.long
+def test_days(spark: Any, tmp_path: Path) -> None:
+    """A stream in the order of a DATE, in a zone in which days begin at another instant."""
+    rows = [
+        {"k": key, "d": START.date() + dt.timedelta(days=day), "v": (day * 3) % 4}
+        for day in range(12)
+        for key in (1, 2)
+    ]
+    types = pa.schema([("k", pa.int32()), ("d", pa.date32()), ("v", pa.int32())])
+    tables = [pa.Table.from_pylist(part, types) for part in parts(rows, 4)]
+    write_files(tmp_path / "in", tables)
+    query = query_of(
+        "CREATE TABLE t (k INT, d DATE, v INT);\n"
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY d\n"
+        "MEASURES FIRST(d) AS since, LAST(v) AS last\n"
+        "PATTERN (A B+) WITHIN INTERVAL '2' DAY DEFINE B AS v > PREV(v))"
+    )
+    with settings(spark, {"spark.sql.session.timeZone": "America/Los_Angeles"}):
+        stream = query.match_stream(
+            files(spark, tmp_path / "in"), checkpoint=str(tmp_path / "checkpoint")
+        )
+        counted = sums(run(stream, tmp_path), "celc_q")
+        assert counted["late"] == 0
+        last: list[str] = []
+        checkpoint = str(tmp_path / "checkpoint")
+        finish(spark, checkpoint, stream, lambda rest, _: last.extend(rows_of(rest)))
+    told = rows_of(spark.read.parquet(str(tmp_path / "out")))
+    assert told
+    assert sorted(told + last) == sorted(
+        map(repr, query.match_table(pa.concat_tables(tables)).to_pylist())
+    )
+
+
 def test_what_a_stream_refuses(spark: Any, tmp_path: Path) -> None:
     write_files(tmp_path / "in", [table(events(3, keys=1))])
     stream, whole = files(spark, tmp_path / "in"), spark.read.parquet(str(tmp_path / "in"))
@@ -127,7 +163,9 @@ def test_what_a_stream_refuses(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(EventError, match="a match can wait for ever for later rows"):
         loop.match(stream)
     assert loop.match_stream(stream, allow_unbounded_state=True).isStreaming
-    with pytest.raises(EventError, match="let ORDER BY begin with a TIMESTAMP, ascending"):
+    with pytest.raises(
+        EventError, match="let ORDER BY begin with a TIMESTAMP or a DATE, ascending"
+    ):
         query_of(_SHAPE.replace("ORDER BY ts", "ORDER BY v").split(" WITHIN")[0] + ")").match(
             stream
         )

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError, StateError
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
 from celc_runtime.stream.formats import StreamOptions
 from row_streams_by_hand import RowOperator, as_read, query_of
 
@@ -191,6 +193,64 @@ def test_ties_need_a_tiebreak() -> None:
     stream.operator = RowOperator(_RISES, options)
     stream.told([(1, 1, 2), (1, 1, 1)], 2, nr=[2, 1])
     assert stream.told([(1, 3, 0)], 3, nr=[3]) == [{"k": 1, "last": 2}]
+
+
+def test_days_are_times() -> None:
+    """WITHIN in days, measured on a DATE; rows of one day need a tiebreak."""
+    query = query_of(
+        "CREATE TABLE t (k INT, d DATE, v INT);\n"
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY d\n"
+        "MEASURES FIRST(d) AS since, LAST(v) AS last\n"
+        "PATTERN (A B+) WITHIN INTERVAL '2' DAY DEFINE A AS v > 0, B AS v > PREV(v))"
+    )
+    options = StreamOptions({"nr": "LONG"}, has_types=False, tiebreak=("nr",))
+    operator = RowOperator(query, options)
+    told = []
+    for day, v, nr in ((1, 2, 2), (1, 1, 1), (2, 3, 3), (3, 4, 4), (4, 5, 5)):
+        given = pa.table(
+            [[1], [dt.date(2026, 5, day)], [v], [nr]],
+            schema=pa.schema(
+                [("k", pa.int32()), ("d", pa.date32()), ("v", pa.int32()), ("nr", pa.int64())]
+            ),
+        )
+        # The day before is behind the watermark.
+        moment = int((_DAY + dt.timedelta(days=day - 1, seconds=-1)).timestamp() * 1000)
+        read = as_read(query, given).append_column("nr", given["nr"])
+        told.append(operator.advance(read, moment))
+    first = {"k": 1, "since": dt.date(2026, 5, 1), "last": 4}
+    assert told == [[], [], [], [], [first]]
+    assert operator.finish() == []
+
+
+def test_rows_that_have_no_place_are_refused() -> None:
+    """NULL has a place behind the first column alone, where NULLS FIRST or NULLS LAST says so."""
+    text = (
+        "CREATE TABLE t (k INT, ts TIMESTAMP, v INT);\n"
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts NULLS FIRST, v\n"
+        "MEASURES LAST(v) AS last PATTERN (A) DEFINE A AS v IS NULL)"
+    )
+    schema = pa.schema([_SCHEMA.field(name) for name in ("k", "ts", "v")])
+    for ts, v, column in ((None, 1, "ts"), (_DAY, None, "v")):
+        stream = RowOperator(query_of(text), StreamOptions({}, has_types=False))
+        with pytest.raises(EventError, match=f"the order column '{column}' is NULL in an event"):
+            stream.advance(pa.table([[1], [ts], [v]], schema=schema), 0)
+    last = RowOperator(query_of(text.replace("FIRST, v", "FIRST, v NULLS LAST")), stream.options)
+    rows = pa.table([[1, 1], [_DAY, _DAY], [None, 2]], schema=schema)
+    assert last.advance(rows, int(_DAY.timestamp() * 1000)) == [{"k": 1, "last": None}]
+
+
+def test_a_partition_without_an_order_is_refused() -> None:
+    """A stream has no other order: the batch reads the rows of a partition as they come."""
+    query = query_of(
+        "CREATE TABLE t (k LONG, v LONG);\n"
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k MEASURES LAST(v) AS last\n"
+        "PATTERN (A B) DEFINE B AS v > PREV(v))"
+    )
+    assert query.match_table(pa.table({"k": [1, 1], "v": [1, 2]})).to_pylist() == [
+        {"k": 1, "last": 2}
+    ]
+    with pytest.raises(EventError, match="let ORDER BY begin with a TIMESTAMP or a DATE"):
+        check(query.program, Route.STREAM)
 
 
 def test_a_state_of_another_query_is_refused() -> None:

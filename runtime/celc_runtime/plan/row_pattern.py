@@ -12,6 +12,10 @@ Variables: TypeAlias = tuple[int, ...] | None
 """Numbers of variables; None: all of them."""
 
 
+TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE")
+"""The types of columns that WITHIN can be measured on, and that streams can follow."""
+
+
 @frozen
 class RowColumn:
     """A column of the table, with its type as the language names it."""
@@ -202,9 +206,9 @@ class RowPlan:
 
     @property
     def is_timed(self) -> bool:
-        """Whether the first column of ORDER BY is an ascending TIMESTAMP."""
+        """Whether the first column of ORDER BY is an ascending time."""
         return any(
-            self.columns[one.column].type in ("TIMESTAMP", "TIMESTAMP_NTZ") and not one.descending
+            self.columns[one.column].type in TIMES and not one.descending
             for one in self.order_by[:1]
         )
 

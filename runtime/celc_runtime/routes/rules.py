@@ -563,7 +563,7 @@ RULES = (
         has.ROWS_HAVE_NO_TIME,
         "row-pattern-by-no-time",
         "a stream has an order by its watermark, which is a time",
-        "let ORDER BY begin with a TIMESTAMP, ascending",
+        "let ORDER BY begin with a TIMESTAMP or a DATE, ascending",
     ),
     _refused(
         Route.STREAM,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.row_pattern.on_spark import columns_of, kernel_text, with_derived
@@ -36,7 +37,7 @@ from celc_runtime.stream.session import prepare
 from celc_runtime.stream.tasks import refused_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 # Long: the options of a stream, one after another.
@@ -67,6 +68,8 @@ def stream_rows(
     types = {f.name: f.dataType.simpleString() for f in chosen.schema.fields}
     order = plan.columns[plan.order_by[0].column].name
     instant = instant_of(OrderColumn(order, "TIMESTAMP", types[order]))
+    if types[order] == "date":
+        instant = midnight_of(order)
     marked, ahead = watermarked(chosen, instant, watermark, max_event_time_skew, lambda _: None)
     reading = reading_of(program, tiebreak)
     options = StreamOptions(
@@ -103,6 +106,14 @@ def stream_rows(
         metrics=plan.name,
     )
     return remember_plan(matches, plan.name, {STATE: partial(run, "finished", sent)})
+
+
+def midnight_of(day: str) -> Column:
+    """The beginning of the days of a DATE column in UTC, as an instant."""
+    from pyspark.sql import functions
+
+    days = functions.unix_date(column_named(day)).cast("long")
+    return functions.timestamp_micros(days * functions.lit(MICROSECONDS_PER_DAY))
 
 
 def _chosen(plan: RowPlan, rows: DataFrame, tiebreak: tuple[str, ...]) -> DataFrame:

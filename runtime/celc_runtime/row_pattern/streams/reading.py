@@ -8,6 +8,7 @@ of MATCH_RECOGNIZE has such a plan too, which is never run.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,14 @@ def reading_of(program: RowProgram, tiebreak: Iterable[str] = ()) -> Program:
     """The table of a query as a program of CEL, which is never run.
 
     A kept row is due when the watermark has passed all rows that a match beginning there may take.
+    A DATE that is the first column of ORDER BY is the TIMESTAMP of its beginning in UTC there.
     """
     plan = program.plan
-    attributes = plan.attributes_read
+    time = plan.columns[plan.order_by[0].column].name
+    attributes = tuple(
+        replace(one, type="TIMESTAMP") if one.name == time and one.type == "DATE" else one
+        for one in plan.attributes_read
+    )
     names = [one.name for one in attributes]
     deadlines: tuple[Deadline, ...] = ()
     windows: tuple[Window, ...] = ()
@@ -54,7 +60,7 @@ def reading_of(program: RowProgram, tiebreak: Iterable[str] = ()) -> Program:
             type_name=unused_name("celc_type", names),
             attributes=attributes,
             partition_by=tuple(plan.columns[number].name for number in plan.partition_by),
-            order_by=(plan.columns[plan.order_by[0].column].name,),
+            order_by=(time,),
             tiebreak=tuple(tiebreak),
         ),
         matching=Matching(local_windows=windows),
@@ -104,10 +110,15 @@ class RowSort(EventSort):
 
     def by_number(self, rows: Rows) -> dict[int, pa.Array]:
         """The columns of rows, by their numbers in the plan of the query."""
-        numbers = {one.name: number for number, one in enumerate(self._row_plan.columns)}
+        columns = self._row_plan.columns
+        numbers = {one.name: number for number, one in enumerate(columns)}
         names = [field.name for field in self._layout.fields]
-        return {
+        found = {
             numbers[name]: column
             for name, column in zip(names, self.columns(rows), strict=True)
             if name in numbers
         }
+        first = self._row_plan.order_by[0].column
+        if columns[first].type == "DATE":
+            found[first] = found[first].cast(pa.date32())
+        return found
