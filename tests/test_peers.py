@@ -141,10 +141,10 @@ def test_a_child_that_does_not_start_says_so() -> None:
 
 
 def test_what_flink_lacks_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_flink, "_jars", list)
+    monkeypatch.setattr(in_flink, "jars", lambda names: [])
     assert in_flink.missing() == 'FlinkCEP is not installed: pip install ".[flink]"'
-    monkeypatch.setattr(in_flink, "_jars", lambda: [Path("flink-dist-1.jar")])
-    monkeypatch.setattr(in_flink, "_jdk", lambda: None)
+    monkeypatch.setattr(in_flink, "jars", lambda names: [Path("flink-dist-1.jar")])
+    monkeypatch.setattr(in_flink, "jdk", lambda: None)
     assert "no javac" in str(in_flink.missing())
 
 

@@ -7,7 +7,8 @@ no FlinkCEP, and asks for versions of pyarrow and py4j that celc and PySpark do 
 holds the events and answers each line by one; its comment has the protocol.
 
 Why Java and not Flink's SQL: MATCH_RECOGNIZE runs on the same operator, but it never gives two
-matches that begin with one event. Most tasks ask for all matches.
+matches that begin with one event. Most tasks ask for all matches. `in_flink_sql` has a
+stream of it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -32,14 +34,14 @@ _JARS = ("flink-dist-*.jar", "flink-cep-*.jar")
 # The collector that takes the least CPU time here. It has two threads on two cores.
 _OPTIONS = ("-Xmx3g", "-XX:+UseParallelGC")
 # Kryo and the serializers of state look into these packages of Java itself.
-_OPENED = ("java.base/java.lang", "java.base/java.util", "java.base/java.time")
+OPENED = ("java.base/java.lang", "java.base/java.util", "java.base/java.time")
 
 
 def missing() -> str | None:
     """What FlinkCEP needs and this machine lacks, in words; None where all is there."""
-    if not _jars():
+    if not jars(_JARS):
         return 'FlinkCEP is not installed: pip install ".[flink]"'
-    if _jdk() is None:
+    if jdk() is None:
         return "no javac in JAVA_HOME or on PATH: FlinkCEP needs a JDK of Java 17 or newer"
     return None
 
@@ -58,22 +60,22 @@ class InFlink:
         self._rows = folder / "rows.csv"
         for name, table in tables.items():
             _write(folder / f"{name}.csv", table)
-        jars = os.pathsep.join(map(str, _jars()))
-        jdk = _jdk() or Path()
+        found = os.pathsep.join(map(str, jars(_JARS)))
+        java = jdk() or Path()
         compiling: list[str | Path] = [
-            jdk / "javac",
+            java / "javac",
             "-proc:none",
             "-d",
             folder,
             "-cp",
-            jars,
+            found,
             _SOURCE,
         ]
         subprocess.run(compiling, check=True)
-        opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
-        path = os.pathsep.join([jars, str(folder)])
+        opened = [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
+        path = os.pathsep.join([found, str(folder)])
         self._child = Child(
-            [str(jdk / "java"), *_OPTIONS, *opened, "-cp", path, "Patterns", str(folder)]
+            [str(java / "java"), *_OPTIONS, *opened, "-cp", path, "Patterns", str(folder)]
         )
         self.version = self._child.greeting.removeprefix("ready ")
 
@@ -170,15 +172,15 @@ def _write(path: Path, table: pa.Table) -> None:
     csv.write_csv(table, path, csv.WriteOptions(include_header=False))
 
 
-def _jars() -> list[Path]:
-    """The jars of a FlinkCEP program; none where the wheel is not installed."""
+def jars(names: Sequence[str]) -> list[Path]:
+    """The jars of a program of Flink, by their names with `*`; none where one is missing."""
     found = importlib.util.find_spec("pyflink")
     folders = [] if found is None else found.submodule_search_locations or []
-    jars = [jar for folder in folders for each in _JARS for jar in Path(folder, "lib").glob(each)]
-    return jars if len(jars) >= len(_JARS) else []
+    there = [jar for folder in folders for each in names for jar in Path(folder, "lib").glob(each)]
+    return there if len(there) >= len(names) else []
 
 
-def _jdk() -> Path | None:
+def jdk() -> Path | None:
     """The folder of `java` and `javac`: that of JAVA_HOME before that of PATH."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("javac", path=str(Path(home, "bin"))) if home else None

@@ -1,0 +1,113 @@
+"""A statement with MATCH_RECOGNIZE in Flink SQL, over a stream of rows; `row_streams.py` asks it.
+
+Flink's planner is among the jars of `pip install ".[flink]"`, as FlinkCEP is (`in_flink`), and the
+clause runs on FlinkCEP's operator. `flink/RowStreams.java` holds the rows in memory, so that Flink
+reads no file, and has neither a checkpoint nor a sink that writes: all that is to its favour. Its
+time is read at the source, from the first row of a file to that of the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from in_flink import OPENED, Child, jars, jdk
+
+_SOURCE = Path(__file__).parent / "flink" / "RowStreams.java"
+_JARS = (
+    "flink-dist-*.jar",
+    "flink-cep-*.jar",
+    "flink-table-api-java-uber-*.jar",
+    "flink-table-planner-loader-*.jar",
+    "flink-table-runtime-*.jar",
+)
+_OPTIONS = ("-Xmx6g", "-XX:+UseParallelGC")
+
+
+def missing() -> str | None:
+    """What Flink SQL needs and this machine lacks, in words; None where all is there."""
+    if not jars(_JARS):
+        return 'Flink SQL is not installed: pip install ".[flink]"'
+    if jdk() is None:
+        return "no javac in JAVA_HOME or on PATH: Flink SQL needs a JDK of Java 17 or newer"
+    return None
+
+
+class Counted(NamedTuple):
+    """The rows of a statement, and the CPU seconds of each file but the last one."""
+
+    rows: int
+    seconds: tuple[float, ...]
+
+
+class FlinkRows:
+    """A process with one slot, which holds the rows of files; `close` ends it.
+
+    tables: the files, each with `type`, `key`, `v` and `ts`, and as many rows. Their microseconds
+    are Flink's milliseconds, so that no two rows fall together. Raises RuntimeError where something
+    is missing, and where a job fails.
+    """
+
+    def __init__(self, folder: Path, tables: Sequence[pa.Table]) -> None:
+        lacking = missing()
+        if lacking is not None:
+            raise RuntimeError(lacking)
+        _write(folder, tables)
+        found = os.pathsep.join(map(str, jars(_JARS)))
+        java = jdk() or Path()
+        compiling: list[str | Path] = [java / "javac", "-proc:none", "-d", folder, "-cp", found]
+        subprocess.run([*compiling, _SOURCE], check=True)
+        opened = [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
+        path = os.pathsep.join([found, str(folder)])
+        started = [str(java / "java"), *_OPTIONS, *opened, "-cp", path, "RowStreams"]
+        self._child = Child([*started, str(folder), str(len(tables[0]))])
+        self.version = self._child.greeting.removeprefix("ready ")
+
+    def sql(self, text: str) -> Counted:
+        """Run a statement over the table `t`; its rows are counted."""
+        return _counted(self._child.ask("sql " + " ".join(text.split())))
+
+    def read(self) -> Counted:
+        """Read the rows and hand them over by key, without a pattern."""
+        return _counted(self._child.ask("read"))
+
+    def close(self) -> None:
+        """End the process."""
+        self._child.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _counted(answer: str) -> Counted:
+    rows, seconds = answer.split(" ")
+    return Counted(int(rows), tuple(map(float, seconds.split(","))))
+
+
+def _write(folder: Path, tables: Sequence[pa.Table]) -> None:
+    """Write the columns of the rows in the order of their times, one file for each."""
+    letters = pa.array([chr(code) for code in range(128)])
+    columns: dict[str, list[np.ndarray]] = {"type": [], "key": [], "v": [], "ts": []}
+    for table in tables:
+        ordered = table.sort_by("ts")
+        columns["type"].append(pc.index_in(ordered["type"], letters).to_numpy().astype(np.uint8))
+        columns["key"].append(ordered["key"].to_numpy().astype("<i4"))
+        columns["v"].append(ordered["v"].to_numpy().astype("<f8"))
+        columns["ts"].append(ordered["ts"].cast(pa.int64()).to_numpy().astype("<i8"))
+    for name, values in columns.items():
+        (folder / name).write_bytes(np.concatenate(values).tobytes())
