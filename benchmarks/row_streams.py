@@ -130,9 +130,8 @@ def _median(costs: Sequence[FileCost], what: str) -> float:
 
 
 def _beside_flink(cell: Cell, files: Sequence[Path], own: Sequence[FileCost], folder: Path) -> None:
-    """Print what the last files cost in Flink SQL, once they fill the window. Raises RuntimeError
-    where it finds other rows in a small cell."""
-    _check_flink(folder)
+    """Print what the last files cost in Flink SQL, once the window is full."""
+    check_flink(folder)
     warm_up = min(cell.warm_up, FILES_OF_A_WINDOW + 2)
     chosen = files[len(files) - 1 - cell.files - warm_up :]
     (folder / "flink").mkdir()
@@ -148,7 +147,8 @@ def _beside_flink(cell: Cell, files: Sequence[Path], own: Sequence[FileCost], fo
     )
 
 
-def _check_flink(folder: Path) -> None:
+def check_flink(folder: Path) -> None:
+    """Raise RuntimeError where Flink SQL finds other rows than celc on a small stream."""
     small = Cell(2_000, 50_000, 3, 2)
     tables = [events(small, number) for number in range(6)]
     query = next(iter(celc.compile(ROWS, dialect="match_recognize").queries.values()))

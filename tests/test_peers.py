@@ -18,7 +18,9 @@ from places import ROOT
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "peers")]
 
 import in_flink
+import in_flink_sql
 import page
+import row_streams
 import run
 import tasks
 from in_duckdb import InDuckDB, by_celc, in_order
@@ -160,3 +162,13 @@ def test_flink_finds_the_same(tmp_path: Path) -> None:
             assert run.same_rows(task, own, flink.answer(task), "FlinkCEP") == len(own)
         with pytest.raises(RuntimeError, match="no such pattern: other"):
             flink.match(replace(tasks.TASKS[0], flink="other 1"), _ROWS)
+
+
+def test_what_flink_sql_lacks_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_flink_sql, "jars", lambda names: [])
+    assert in_flink_sql.missing() == 'Flink SQL is not installed: pip install ".[flink]"'
+
+
+@pytest.mark.skipif(in_flink_sql.missing() is not None, reason=str(in_flink_sql.missing()))
+def test_flink_sql_finds_as_many_rows(tmp_path: Path) -> None:
+    row_streams.check_flink(tmp_path)

@@ -357,13 +357,13 @@ def test_many_rows_come_when_no_later_row_can_change_them() -> None:
     assert sum(map(_check_when, range(8, 500))) > 350
 
 
-# --- late rows, equal times, and keys of NULL ------------------------------------------------------
+# --- late rows, equal times, and keys of NULL -----------------------------------------------------
 
 _KEYS = ((1, "x"), (1, None), (None, "x"), (None, None))
 
 
 def _check_late(seed: int) -> bool:
-    """Rows in any order, of equal times, of partitions whose keys are NULL: what is late comes back,
+    """Rows in any order, of equal times, of partitions with keys of NULL: what is late comes back,
     and the others give the rows of the batch on them. What is dropped is what would come back."""
     rng = random.Random(seed)
     text = _Drawn(rng).text.replace("BY k", "BY k, g").replace("k INT", "k INT, g STRING")
@@ -399,16 +399,16 @@ def _check_late(seed: int) -> bool:
 
 
 _KEYED = pa.schema(
-    [("k", pa.int32()), ("g", pa.string()), ("id", pa.int32())]
-    + [("ts", pa.timestamp("us", "UTC")), *((name, pa.bool_()) for name in "abc")]
+    {"k": pa.int32(), "g": pa.string(), "id": pa.int32(), "ts": pa.timestamp("us", "UTC")}
+    | {name: pa.bool_() for name in "abc"}
 )
 
 
 def _with_late_rows(
     query: Any, rows: list[Row], rng: random.Random, late: str
 ) -> tuple[list[Row] | None, set[int]]:
-    """What comes of rows in their order (None: an error), and the ids of those behind the watermark,
-    which are late where their bucket has come so far."""
+    """What comes of rows in their order (None: an error), and the ids of those behind the
+    watermark, which are late where their bucket has come so far."""
     tie: dict[str, Any] = {"tiebreak": ("id",), "tiebreak_types": {"id": "INT"}}
     operator = RowOperator(query, row_options(query, rng, late=late, **tie), rng=rng)
     told: list[Row] = []
