@@ -24,11 +24,11 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 from families import FAMILIES, QUADRATIC
 
-SIZE = 240
+SIZE = 120
 """Beyond what is decided otherwise for few: straight-line code, conditions compared in pairs."""
 
-SIZES = {"queries, alike": 60}
-"""Fewer of what is a query each."""
+SIZES = {"queries, alike": 60, "ANDs, != numbers": 240, "ANDs, an attribute each": 240}
+"""Fewer of what is a query each, and more of what is decided otherwise for more."""
 
 LINEAR, SQUARE = 2.3, 4.6
 
