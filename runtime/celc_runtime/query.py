@@ -263,22 +263,30 @@ class CompiledQuery:
         has graphs of its own.
 
         Raises EventError where no graph says which matches there are (conditions across events,
-        SELECT FIRST and LONGEST, absences at the end, simultaneous events, aggregates of the
-        query's file), and where the query reads others; and as `match_table` and `match` do.
+        SELECT FIRST and LONGEST, absences at the end, aggregates of the query's file), and as
+        `match_table` and `match` do.
         """
         from celc_runtime.spark.answers.compact import is_spark_frame
 
         program = self._entered(Route.COMPACT, parameters)
+        reads = bool(program.plan.source.reads)
         if is_spark_frame(events):
+            from celc_runtime.chain.on_spark import chain_compact_on_spark
             from celc_runtime.spark.match import spark_compact
             from celc_runtime.spark.slices import slicing
 
             program, events, keeps = slicing(program.on_spark, events, (after, until))
-            graphs = spark_compact(program, events, ranges, presorted=presorted)
+            found = chain_compact_on_spark if reads else spark_compact
+            graphs = found(program, events, ranges, presorted=presorted)
             return graphs if keeps is None else keeps(graphs)
         if ranges is not None or presorted:
             raise ValueError("ranges and presorted are for a DataFrame of Spark: leave them out")
-        return compact_of_table(*between(program, events, after, until))
+        program, events, keeps = between(program, events, after, until)
+        if reads:
+            from celc_runtime.chain.tables import chain_compact
+
+            return chain_compact(program, events, keeps)
+        return compact_of_table(program, events, keeps)
 
     def expand(self, compact: Any, limit: int | None = None) -> Any:
         """`celc_runtime.expand`, also where a standalone module brings the runtime."""
@@ -290,6 +298,10 @@ class CompiledQuery:
     def match_compact_arrow(self) -> ShippedFunction:
         """`match_compact` of a stream of batches, as batches of bounded size; see `match_arrow`."""
         self._enter(Route.COMPACT)
+        if self.plan.source.reads:
+            from celc_runtime.chain.tables import chain_compact_of_events
+
+            return ShippedFunction(self.program, "match_compact_arrow", chain_compact_of_events)
         return ShippedFunction(self.program, "match_compact_arrow", compact_of_events)
 
     def match(

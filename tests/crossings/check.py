@@ -41,6 +41,7 @@ from .routes import (
     by_stream,
     by_table,
     can_be_a_frame,
+    compact_tables,
     given_rules,
     in_one_spelling,
     stream_query,
@@ -413,7 +414,7 @@ def _compare_compact(
         return
     try:
         bound = query.with_parameters(**given_rules(query, case.rules))
-        told = answers_differ(bound, case.events, rng)
+        told = answers_differ(bound, case.events, rng, compact_tables(query, case.events))
     except RunWorkLimitError:
         return
     except Exception as problem:

@@ -65,9 +65,7 @@ def by_batches(
     plan = query.plan
     table = table_for(query, events)
     if plan.source.reads:
-        if plan.source.partition_by and not why_gathered(query.program):
-            names = (*plan.source.partition_by, *plan.source.order_by)
-            table = table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
+        table = _in_parts(query, table)
     elif plan.source.partition_by and not plan.interleaves:
         table = table_of(plan, in_parts(plan, events))
     given, batches = given_rules(query, rules), _batches(table, rng)
@@ -76,6 +74,23 @@ def by_batches(
     else:
         found = read_all(query.run(**given), batches)
     return [row for batch in found for row in batch.to_pylist()]
+
+
+def compact_tables(query: CompiledQuery, events: Events) -> tuple[pa.Table, pa.Table] | None:
+    """The events of a query that reads others, and in the order of batches; None: of one that does
+    not."""
+    if not query.plan.source.reads:
+        return None
+    table = table_for(query, events)
+    return table, _in_parts(query, table)
+
+
+def _in_parts(query: CompiledQuery, table: pa.Table) -> pa.Table:
+    """A table as the batches of a chain come, partition by partition."""
+    if not query.plan.source.partition_by or why_gathered(query.program):
+        return table
+    names = (*query.plan.source.partition_by, *query.plan.source.order_by)
+    return table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
 
 
 def can_be_a_frame(query: CompiledQuery, events: Events) -> bool:

@@ -17,6 +17,7 @@ from reference import WorkLimitError, check_answer, evaluate
 from seeds import compare_seeds
 from strategies import EVERYTHING, OF_ROUNDS, SHORTER, Feature, random_query, random_stream
 from test_random import TOO_LARGE, Tally, cramped
+from test_random_compact import answers_differ
 
 from celc import CelError
 from celc.core.limits import SIMULTANEOUS
@@ -139,6 +140,8 @@ def check(seed: int, tally: Tally, *, depth: int = 2, length: int = 8) -> None:
         tally.texts.add(text)
         for engine, matcher in matchers.items():
             with cramped(rng):
+                told = answers_differ(only_query(matcher), events, rng)
+                assert not told, f"seed {seed}: {engine} engine, compact: {told}\n{text}{events}"
                 for route, answer in answers(only_query(matcher), events, rng).items():
                     try:
                         check_answer(text, wanted, answer)

@@ -25,6 +25,7 @@ from reference import (
 )
 from strategies_queries import Chain, random_chain
 from test_random import TOO_LARGE
+from test_random_compact import answers_differ
 
 import celc
 from celc import CelError
@@ -77,6 +78,11 @@ def check(seed: int) -> str:
             raise AssertionError(
                 f"{chain.text}\n{name} {options} {chain.events} {rules}\n{problem}"
             ) from None
+        given = query.with_parameters(rule=rows_table(query, chain.rules)) if rules else query
+        table = source_table(query, chain.events)
+        ordered = pa.Table.from_batches(batches_for(query, table), table.schema)
+        told = answers_differ(given, chain.events, random.Random(seed), (table, ordered))
+        assert not told, f"compact: {chain.text}\n{name} {options} {chain.events} {rules}\n{told}"
         found = "rows" if wanted else found
     for name in (*chain.totals, *chain.each_totals):
         _check_totals(chain, name, matcher.queries[name].with_options(clock=chain.clock), options)

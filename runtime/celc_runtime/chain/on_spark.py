@@ -36,13 +36,14 @@ from celc_runtime.program import Program, ShippedFunction, growth_line
 from celc_runtime.routes.rules import Route
 from celc_runtime.run.feeding import read_all
 from celc_runtime.run.source.run_options import RunOptions
+from celc_runtime.spark.answers.wire import wire_of
 from celc_runtime.spark.in_numbers import ALL, RowNumbers
 from celc_runtime.spark.input.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import utc_instant
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.probe import UNKNOWN, told_rows
-from celc_runtime.spark.match import check_events, spark_plan
+from celc_runtime.spark.match import AUTO, KERNEL, check_events, spark_plan
 from celc_runtime.values.types import ddl_of
 from celc_runtime.values.warned import warn
 
@@ -61,12 +62,18 @@ class ChainPlan:
 
 
 def chain_plan(
-    program: Program, events: DataFrame, ranges: int | None, *, presorted: bool
+    program: Program,
+    events: DataFrame,
+    ranges: int | None,
+    *,
+    presorted: bool,
+    route: Route = Route.SPARK,
 ) -> ChainPlan:
     """The plan of a query that reads others; see `CompiledQuery.match`.
 
-    ranges: as for `match`, if each query is a DataFrame. Raises EventError if the DataFrame does
-    not fit the queries, ValueError for options that a chain does not have.
+    ranges: as for `match`, if each query is a DataFrame. route: matches, or compact answers.
+    Raises EventError if the DataFrame does not fit the queries, ValueError for options that a chain
+    does not have.
     """
     if presorted:
         raise ValueError("a query that reads other queries sorts its events: leave out presorted")
@@ -84,11 +91,11 @@ def chain_plan(
         slow = [one for one in levels_of(program).values() if one.growth]
         lines += [f"query {one.name!r}: {growth_line(one)}" for one in slow]
         return ChainPlan(
-            _in_one_stage(program, events),
+            _in_one_stage(program, events, route),
             "\n".join(lines),
             lambda: RowNumbers(told_rows(events), ALL, ALL),
         )
-    return _level_by_level(program, events, ranges, apart or "ranges were asked for")
+    return _level_by_level(program, events, ranges, apart or "ranges were asked for", route)
 
 
 def chain_matches(
@@ -103,6 +110,17 @@ def chain_matches(
     if progress is not False:
         raise ValueError(f"query {program.name!r} reads other queries: leave out progress")
     plan = chain_plan(program, events, ranges, presorted=presorted)
+    for text in plan.warnings:
+        warn(text, PlanWarning)
+    return plan.matches
+
+
+def chain_compact_on_spark(
+    program: Program, events: DataFrame, ranges: int | None, *, presorted: bool
+) -> DataFrame:
+    """The compact answers of a chain, by the plan of its matches; see
+    `CompiledQuery.match_compact`. Raises the same errors."""
+    plan = chain_plan(program, events, ranges, presorted=presorted, route=Route.COMPACT)
     for text in plan.warnings:
         warn(text, PlanWarning)
     return plan.matches
@@ -131,7 +149,7 @@ def why_apart(program: Program) -> str:
 # --- one stage ------------------------------------------------------------------------------------
 
 
-def _in_one_stage(program: Program, events: DataFrame) -> DataFrame:
+def _in_one_stage(program: Program, events: DataFrame, route: Route) -> DataFrame:
     read, source = source_of(program).plan, program.plan.source
     rows = needed_columns(read, events)
     if read.source.type_name in rows.columns:
@@ -140,8 +158,11 @@ def _in_one_stage(program: Program, events: DataFrame) -> DataFrame:
     order = sort_of_stage(program, rows.columns, rows.columns)
     spread = rows.repartition(*(column_named(name) for name in keys))
     ordered = spread.sortWithinPartitions(*(column_named(name) for name in order))
-    route = ShippedFunction(program, "match", _matches_of_task)
-    return mapped(ordered, route, program.output_ddl)
+    if route is Route.COMPACT:
+        sent = ShippedFunction(program, "match_compact", _compact_of_task)
+        wire = wire_of(program, is_compact=True)
+        return wire.unpack(mapped(ordered, sent, wire.ddl))
+    return mapped(ordered, ShippedFunction(program, "match", _matches_of_task), program.output_ddl)
 
 
 def sort_of_stage(program: Program, read: Iterable[str], there: Sequence[str]) -> tuple[str, ...]:
@@ -160,11 +181,20 @@ def _matches_of_task(
     yield from read_all(run, map(received, batches))
 
 
+def _compact_of_task(
+    program: Program, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The same, as graphs."""
+    run = ChainRun(program, RunOptions(ties_are_errors=True), is_compact=True)
+    found = read_all(run, map(received, batches))
+    yield from wire_of(program, is_compact=True).pack(found, ())
+
+
 # --- level by level -------------------------------------------------------------------------------
 
 
 def _level_by_level(
-    program: Program, events: DataFrame, ranges: int | None, apart: str
+    program: Program, events: DataFrame, ranges: int | None, apart: str, route: Route
 ) -> ChainPlan:
     answers: dict[str, DataFrame] = {}
     found: dict[str, None] = {}
@@ -178,7 +208,9 @@ def _level_by_level(
         if level.plan.source.reads:
             frame, run = _event_frame(level, events, answers)
             run = with_clock_of_rows(run, partial(_latest, level, events))
-            plan = spark_plan(run, frame, None, presorted=False)
+            of_last = route if name == program.name else Route.SPARK
+            how = KERNEL if of_last is Route.COMPACT else AUTO
+            plan = spark_plan(run, frame, None, presorted=False, how=how, route=of_last)
         else:
             foreign = sorted(types - own)
             frame = events

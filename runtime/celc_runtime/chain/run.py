@@ -50,13 +50,17 @@ def why_gathered(program: Program) -> str:
 class _Level:
     """One query of a chain: its run, and the rows that wait for the horizon, by their source.
 
-    Sources are the declared streams, and each query that it reads.
+    Sources are the declared streams, and each query that it reads. is_compact: it returns graphs.
     """
 
-    def __init__(self, program: Program, options: RunOptions) -> None:
+    def __init__(self, program: Program, options: RunOptions, *, is_compact: bool = False) -> None:
         self.program = program
         self.reads = bool(program.plan.source.reads)
-        self.run = ordered_run(as_run(program)) if self.reads else run_of(program, options)
+        self.run = (
+            ordered_run(as_run(program), is_compact=is_compact)
+            if self.reads
+            else run_of(program, options)
+        )
         self.declared: list[pa.Table] = []
         self.answers: dict[str, list[pa.RecordBatch]] = {level.name: [] for level in program.levels}
 
@@ -102,12 +106,17 @@ class ChainRun:
 
     Events come as for `Run`. The chain must be able to run batch by batch. Each query has a run,
     because it reads rows of other queries at other times than these return them. options: for the
-    queries of declared streams.
+    queries of declared streams. is_compact: the last one returns graphs.
     """
 
-    def __init__(self, program: Program, options: RunOptions = PLAIN) -> None:
+    def __init__(
+        self, program: Program, options: RunOptions = PLAIN, *, is_compact: bool = False
+    ) -> None:
         self._program = program
-        self._levels = {name: _Level(level, options) for name, level in levels_of(program).items()}
+        self._levels = {
+            name: _Level(level, options, is_compact=is_compact and name == program.name)
+            for name, level in levels_of(program).items()
+        }
         self._types = types_of_chain(program)
         self._source = source_of(program).plan
         self._rows = 0

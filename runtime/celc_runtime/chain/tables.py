@@ -20,7 +20,13 @@ from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
-from celc_runtime.rules.any_query import between, matches_of_table, with_tables
+from celc_runtime.rules.any_query import (
+    Keeps,
+    between,
+    compact_of_table,
+    matches_of_table,
+    with_tables,
+)
 from celc_runtime.run.feeding import Reads, read_all
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 
@@ -37,15 +43,38 @@ def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Tab
     return _answer(program, table_of(source_of(program), events).to_batches(), first)
 
 
+def chain_compact(program: Program, events: Any, keeps: Keeps | None) -> pa.Table:
+    """The compact answers of a query that reads others, those that `keeps` passes on; see
+    `CompiledQuery.match_compact`."""
+    check_order(program)
+    found = _answer(program, table_of(source_of(program), events).to_batches(), is_compact=True)
+    if keeps is None:
+        return found
+    return pa.Table.from_batches(keeps(iter(found.to_batches())), found.schema)
+
+
+def chain_compact_of_events(
+    program: Program, events: Any, *, after: object = None, until: object = None, **tables: Any
+) -> Iterator[pa.RecordBatch]:
+    """The same for `CompiledQuery.match_compact_arrow`."""
+    program, events, keeps = between(with_tables(program, tables), events, after, until)
+    run = chain_run(program, is_compact=True)
+    found = read_all(run, batches_of(source_of(program), events))
+    return found if keeps is None else keeps(found)
+
+
 def _answer(
     program: Program,
     events: Iterable[pa.RecordBatch],
-    first: FirstMatches,
+    first: FirstMatches | None = None,
     options: RunOptions = PLAIN,
+    *,
+    is_compact: bool = False,
 ) -> pa.Table:
     """The matches of a query that reads others; each level runs once on all events.
 
-    options: for the queries of declared streams.
+    first: which matches of the last query are wanted (None: all). options: for the queries of
+    declared streams. is_compact: the last query returns graphs.
     """
     # In the declared types at once, because a column may have only one reader.
     table = joined(list(conforming_batches(program, events)))
@@ -57,7 +86,9 @@ def _answer(
         if level.plan.source.reads:
             rows = event_table(level, declared_rows(level, table), answers)
             level = with_clock_of_rows(level, partial(latest_of, program, table))
-            wanted = first if name == program.name else FirstMatches(None)
+            if name == program.name and is_compact:
+                return compact_of_table(as_run(level), rows)
+            wanted = first if name == program.name and first else FirstMatches(None)
             answers[name] = matches_of_table(as_run(level), rows, wanted)
         else:
             rows = rows_for(level, table, types)
@@ -102,9 +133,12 @@ class GatheredChain:
     """Feeds batches to a query that reads others, where the chain cannot run batch by batch
     (`why_gathered`): all events wait for the end."""
 
-    def __init__(self, program: Program, options: RunOptions = PLAIN) -> None:
+    def __init__(
+        self, program: Program, options: RunOptions = PLAIN, *, is_compact: bool = False
+    ) -> None:
         self._program = program
         self._options = options
+        self._is_compact = is_compact
         self._batches: list[pa.RecordBatch] = []
 
     def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -114,21 +148,24 @@ class GatheredChain:
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         batches, self._batches = self._batches, []
-        found = _answer(self._program, batches, FirstMatches(None), self._options)
+        found = _answer(self._program, batches, options=self._options, is_compact=self._is_compact)
         yield from found.to_batches()
 
     def finish(self) -> None:
         """The queries have warned as each of them ended."""
 
 
-def chain_run(program: Program, options: RunOptions = PLAIN) -> Reads[pa.RecordBatch]:
+def chain_run(
+    program: Program, options: RunOptions = PLAIN, *, is_compact: bool = False
+) -> Reads[pa.RecordBatch]:
     """A new run of a query that reads others, to be fed batches of the declared streams.
 
     It needs bounded memory if the chain can run batch by batch. Otherwise all events are read
-    first. options: for the queries of declared streams.
+    first. options: for the queries of declared streams. is_compact: the last one returns graphs.
     """
     check_order(program)
-    return (GatheredChain if why_gathered(program) else ChainRun)(program, options)
+    kind = GatheredChain if why_gathered(program) else ChainRun
+    return kind(program, options, is_compact=is_compact)
 
 
 def chain_of_events(

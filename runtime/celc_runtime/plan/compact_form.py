@@ -35,6 +35,7 @@ from celc_runtime.plan.expressions import (
     OwnCall,
     ParameterValue,
     Some,
+    attributes_of,
     nodes_in,
 )
 from celc_runtime.plan.frozen import frozen
@@ -44,6 +45,7 @@ from celc_runtime.plan.schemas import arrow_type, event_schema, output_schema
 from celc_runtime.values.types import ddl_of
 
 _VERSION = 1
+_VERSION_OF_STARTS = 2
 _CLASSES = {
     one.__name__: one
     for one in (
@@ -86,6 +88,9 @@ class CompactForm:
     shows; None: the query is not FOR EACH."""
     read: tuple[tuple[str, str], ...] = ()
     """(Column, attribute): the attributes under the names by which expressions read them."""
+    starts: bool = False
+    """Whether the first event of each match is its start alone, without labels, and has the last
+    mark. Such events stand before all others of a row, in any order."""
 
     @property
     def key_types(self) -> list[pa.DataType]:
@@ -96,7 +101,7 @@ class CompactForm:
     def to_text(self) -> str:
         return json.dumps(
             {
-                "version": _VERSION,
+                "version": _VERSION_OF_STARTS if self.starts else _VERSION,
                 "columns": self.columns,
                 "event": _written_schema(self.event),
                 "output": _written_schema(self.output),
@@ -126,8 +131,8 @@ class CompactForm:
         Raises ValueError for another version, and for numbers that are out of range.
         """
         said = json.loads(text)
-        if said["version"] != _VERSION:
-            raise ValueError(f"version {said['version']} and not {_VERSION}")
+        if said["version"] not in (_VERSION, _VERSION_OF_STARTS):
+            raise ValueError(f"version {said['version']} and not {_VERSION_OF_STARTS}")
         found = cls(
             tuple(said["columns"]),
             _read_schema(said["event"]),
@@ -148,6 +153,7 @@ class CompactForm:
             tuple((mark["begins"], tuple(mark["labels"])) for mark in said["marks"]),
             None if said["row"] is None else _read_schema(said["row"]),
             tuple((column, attribute) for column, attribute in said["read"]),
+            said["version"] == _VERSION_OF_STARTS,
         )
         found._check()
         return found
@@ -203,7 +209,7 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
     listed: graphs are made of listed matches. The kind of an event then does not say whether it
     begins a match, so each kind has two marks.
     """
-    attributes = plan.stored_attributes
+    attributes = event_attributes(plan)
     places = {name: number + plan.answer.positions for number, name in enumerate(attributes)}
     of_label = {label.name: number for number, label in enumerate(plan.answer.labels)}
     items: list[ShownLabel | Computed] = []
@@ -217,6 +223,9 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
     marks = [(kind.starts, kind.columns) for kind in plan.matching.kinds]
     if listed:
         marks = [(begins, kind.columns) for kind in plan.matching.kinds for begins in (False, True)]
+    if has_starts(plan):
+        # An event that is the start alone, in both marks of a kind of its own.
+        marks += [(False, ()), (True, ())]
     schema = compact_schema(plan)
     event = schema.field(len(schema) - 2).type.value_type
     return CompactForm(
@@ -232,7 +241,26 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
         tuple(marks),
         None if plan.source.parameters is None else pa.schema(_row_fields(plan)),
         _read_of_row(plan),
+        has_starts(plan),
     )
+
+
+def has_starts(plan: Plan) -> bool:
+    """Whether each match has a start beside its events: where events are simultaneous or last, it
+    can be the place and the time of none of them."""
+    return plan.source.ties is not None
+
+
+def event_attributes(plan: Plan) -> tuple[str, ...]:
+    """The attributes of an event of a graph. Its own order value stands in place of the start of an
+    event that lasts, which is in the start of matches."""
+    names = plan.stored_attributes
+    if not has_starts(plan) or plan.source.begin is None:
+        return names
+    shown = {name for label in plan.answer.labels for name in label.attributes}
+    shown |= {*attributes_of(plan.answer.expressions)}
+    hidden = {plan.source.begin} - shown
+    return tuple(dict.fromkeys((*(n for n in names if n not in hidden), plan.source.order_by[0])))
 
 
 def _require(what: str, holds: bool) -> None:
@@ -289,7 +317,7 @@ def compact_schema(plan: Plan) -> pa.Schema:
     header += [output.field(_place_of(output, plan, name)) for name in _ends(plan)]
     types = event_schema(plan)
     event = [pa.field("pos", pa.int64())] if plan.answer.positions else []
-    event += [pa.field(name, types.field(name).type) for name in plan.stored_attributes]
+    event += [pa.field(name, types.field(name).type) for name in event_attributes(plan)]
     events, nodes = _names(plan)
     return pa.schema(
         [
@@ -306,7 +334,7 @@ def compact_ddl(plan: Plan) -> list[tuple[str, str]]:
     places = [*range(_keys(plan))]
     places += [_place_of(output, plan, name) for name in _ends(plan)]
     event = [("pos", "BIGINT")] if plan.answer.positions else []
-    for name in plan.stored_attributes:
+    for name in event_attributes(plan):
         type = plan.source.type_of(name)
         event.append((name, ddl_of(type)))
     node = [(field.name, "INT") for field in NODE]

@@ -119,15 +119,6 @@ RULES = (
     ),
     # Queries over queries, and tables of parameters.
     _refused(
-        Route.COMPACT,
-        has.READS,
-        "reader-compact",
-        "it reads the rows of {reads}, which last, and are simultaneous where they end at one "
-        "time: such events take transitions together, so that matches with one end have several "
-        "last events and starts of their own, and the graph of an end has one last event",
-        _GRAPHS,
-    ),
-    _refused(
         _STREAMS,
         (has.READS, has.FOR_EACH),
         "reader-for-each-on-a-stream",
@@ -217,14 +208,6 @@ RULES = (
         has.UNCERTAIN,
         "compact-uncertain",
         "time is uncertain, and a graph has no confidences",
-        _GRAPHS,
-    ),
-    _refused(
-        Route.COMPACT,
-        has.SIMULTANEOUS,
-        "compact-simultaneous",
-        "simultaneous events take transitions together, so that matches with one end can have "
-        "several last events, and the graph of an end has one",
         _GRAPHS,
     ),
     _refused(

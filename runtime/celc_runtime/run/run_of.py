@@ -85,7 +85,9 @@ def compact_run(program: Program, options: RunOptions = PLAIN) -> Run:
     Raises EventError if the query has no compact answers.
     """
     check(program, Route.COMPACT)
-    return run_of(program, options, walk=compact_walk(program), answer=CompactRows(program))
+    in_instants = program.plan.source.ties is not None and _instants_of(program) is None
+    answer = CompactRows(program, in_instants=in_instants)
+    return run_of(program, options, walk=compact_walk(program), answer=answer)
 
 
 def _instants_of(program: Program) -> Instants | None:

@@ -61,8 +61,8 @@ def check_rows(form: CompactForm, batch: pa.RecordBatch, seen: int) -> None:
         if column.null_count:
             row = int(np.flatnonzero(np.asarray(column.is_null()))[0])
             raise _error(seen + row, f"{name} is NULL")
-    _check_events(form, events.flatten(), of_events, seen)
     fields = nodes.flatten()
+    _check_events(form, events.flatten(), of_events, seen, _starts_of(form, fields, sizes))
     parts = fields.flatten()
     for field, part in zip(NODE, parts, strict=True):
         if part.null_count:
@@ -122,8 +122,22 @@ def first_wrong(event, mark, child, following, sizes, events, begins, latest):  
     return -1, 0
 
 
-def _check_events(form: CompactForm, events: pa.Array, sizes: np.ndarray, seen: int) -> None:
-    """Positions must ascend in a row. Neither positions nor times may be NULL."""
+def _starts_of(form: CompactForm, nodes: pa.Array, sizes: np.ndarray) -> np.ndarray:
+    """int64[rows]: how many events of each row are the starts of matches, as its nodes say."""
+    found = np.zeros(len(sizes), np.int64)
+    if form.starts and len(nodes):
+        event, mark = (nodes.field(name).fill_null(-1).to_numpy() for name in ("event", "mark"))
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        are_starts = mark == len(form.marks) - 1
+        np.maximum.at(found, rows[are_starts], event[are_starts].astype(np.int64) + 1)
+    return found
+
+
+def _check_events(
+    form: CompactForm, events: pa.Array, sizes: np.ndarray, seen: int, starts: np.ndarray
+) -> None:
+    """Positions must ascend in a row, behind its starts. Neither positions nor times may be
+    NULL."""
     fields = events.flatten()
     needed = [0] * form.positions + [form.time] * (form.time >= 0)
     for number in needed:
@@ -136,6 +150,8 @@ def _check_events(form: CompactForm, events: pa.Array, sizes: np.ndarray, seen: 
         falls = positions[1:] <= positions[:-1]
         borders = np.cumsum(sizes)[:-1]
         falls[borders[(borders > 0) & (borders < len(positions))] - 1] = False
+        firsts = np.repeat(np.cumsum(sizes) - sizes + np.minimum(starts, sizes), sizes)
+        falls &= np.arange(1, len(positions)) > firsts[1:]
         if falls.any():
             place = int(falls.argmax()) + 1
             told = "has a position that is not behind that of the event before it"

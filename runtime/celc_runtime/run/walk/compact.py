@@ -3,8 +3,9 @@
 If each path below a cell of the arena is a match, the graph is read from there, and no match is
 listed. With conditions between events it is the product of the arena and what they ask
 (`engine.graph.checked_graph`). If a walk chooses some of the matches, they are listed, and become a
-tree. If only whole matches decide a condition, a graph would cost as much as the matches: `routes`
-refuses that.
+tree. So they do where events are simultaneous or last: matches with one end can have several last
+events there, and a start of their own. If only whole matches decide a condition, a graph would cost
+as much as the matches: `routes` refuses that.
 """
 
 import numpy as np
@@ -26,7 +27,8 @@ _FIRES = 1 << 12
 
 def are_graphs(program: Program) -> bool:
     """Whether the marks in the graphs of the answer are those of the arena."""
-    return isinstance(program.listing, All | InRuns) and program.plan.choice.limit is None
+    is_whole = isinstance(program.listing, All | InRuns) and program.plan.choice.limit is None
+    return is_whole and program.plan.source.ties is None
 
 
 def compact_walk(program: Program) -> WalkOfRun | None:
@@ -36,6 +38,8 @@ def compact_walk(program: Program) -> WalkOfRun | None:
         return CompactWalk()
     if isinstance(listing, All | InRuns):
         return DeferredWalk()
+    if program.plan.source.ties is not None:
+        return None
     if isinstance(listing, Checked) and not lists_some(program):
         return CompactCheckedWalk(listing, program.plan)
     return None
