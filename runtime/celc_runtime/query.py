@@ -262,7 +262,7 @@ class CompiledQuery:
         back. parameters: of a query FOR EACH its table, as for `match_table`; each row of the table
         has graphs of its own.
 
-        Raises EventError where no graph says which matches there are (conditions across events,
+        Raises EventError where no graph says which matches there are (uncertain time,
         SELECT FIRST and LONGEST, absences at the end, aggregates of the query's file), and as
         `match_table` and `match` do.
         """

@@ -6,6 +6,8 @@ the state before, and at the end the RESULT. It returns the value, and whether i
 Conditions on single events write an expression twice, once for its value and once for its NULL
 (`conditions`). Here IF, LEAST, GREATEST and COALESCE would double the text at each level, so each
 of them has its own variables. Names of the query never become identifiers: all are numbered.
+
+Long: what a declaration can say is one language, with conditions in its expressions.
 """
 
 import ast
@@ -213,6 +215,7 @@ class _Body(ConditionCode):
     spellings: dict[str, int] = field(default_factory=dict)
     _made: dict[int, tuple[str, str]] = field(default_factory=dict)
 
+    # Long: the lines of one function, in their order.
     def function(
         self,
         name: str,

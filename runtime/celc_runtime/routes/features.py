@@ -6,7 +6,7 @@ from typing import Any
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import why_not_joined
-from celc_runtime.plan.strategy import ByDefinition, Checked, InWorlds
+from celc_runtime.plan.strategy import Checked, InWorlds
 from celc_runtime.program import Program
 
 MOST_EVENTS = 1 << 20
@@ -26,30 +26,10 @@ class Feature:
     of_rows: bool = False  # whether it is one of MATCH_RECOGNIZE
 
 
-def _of_checks(asked: Callable[[Checked], bool]) -> Callable[[Program], bool]:
-    """Whether something is true of conditions that are checked, unless a choice among the matches
-    lists them: then their tree is the graph."""
-
-    def is_in(program: Program) -> bool:
-        listing = program.listing
-        return isinstance(listing, Checked) and asked(listing) and not lists_some(program)
-
-    return is_in
-
-
 def lists_some(program: Program) -> bool:
     """Whether a walk chooses among the matches of an end."""
     listing, limit = program.listing, program.plan.choice.limit
     return limit is not None or (isinstance(listing, Checked) and bool(listing.selector))
-
-
-def _is_by_definition(program: Program) -> bool:
-    match program.listing:
-        case ByDefinition(remembers=remembers):
-            read = (remembers.columns, remembers.texts, remembers.codes, remembers.spelled)
-            return any(read)
-        case _:
-            return False
 
 
 def _has_limit(program: Program) -> bool:
@@ -293,11 +273,5 @@ SIMULTANEOUS = Feature("ties='simultaneous'", lambda p: p.plan.source.ties is no
 NO_ORDER = Feature("no order column", lambda p: not p.plan.source.order_by)
 NO_TIME = Feature("a first order column that is no TIMESTAMP", _lacks_time)
 OWN_AGGREGATE = Feature("own aggregate in SELECT", lambda p: own_aggregate(p.plan) is not None)
-APART = Feature(
-    "conditions that only whole matches decide", _of_checks(lambda checks: bool(checks.apart))
-)
-OUTSIDE = Feature("events outside that can rule out a match", _of_checks(lambda c: c.outside))
-ALIKE = Feature("conditions, and matches that look alike", _of_checks(lambda c: c.distinct))
-BY_DEFINITION = Feature("conditions that the definitions decide", _is_by_definition)
 SEES_ALL = Feature("selector that compares the whole stream", lambda p: p.sees_all)
 NO_JOINS = Feature("what joins cannot say", lambda p: bool(why_not_joined(p.plan, p.joins)))

@@ -218,35 +218,6 @@ RULES = (
         "holds its code",
         _GRAPHS,
     ),
-    _refused(
-        Route.COMPACT,
-        has.OUTSIDE,
-        "compact-outside",
-        "events that are in no match decide about each match by itself, so that matches are listed",
-        _GRAPHS,
-    ),
-    _refused(
-        Route.COMPACT,
-        has.ALIKE,
-        "compact-alike",
-        "matches that differ only in events without a shown label count once, and a graph has a "
-        "way for each of them",
-        "use match_table or match_arrow, or select a label for each event",
-    ),
-    _refused(
-        Route.COMPACT,
-        has.APART,
-        "compact-conditions",
-        "{uncarried}, and a node of a graph knows few numbers of the events after it",
-        _GRAPHS,
-    ),
-    _refused(
-        Route.COMPACT,
-        has.BY_DEFINITION,
-        "compact-definition",
-        "the events of a match alone do not decide its conditions, so that matches are listed",
-        _GRAPHS,
-    ),
     # Distributed tables.
     _refused(
         _ON_SPARK,

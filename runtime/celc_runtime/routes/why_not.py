@@ -6,7 +6,6 @@ from typing import Protocol
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.joins import why_not_joined
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.strategy import Checked
 from celc_runtime.program import Program
 from celc_runtime.routes.features import Feature, why_apart
 from celc_runtime.routes.rules import RULES, Reason, Route
@@ -82,7 +81,6 @@ def _words(program: Asked) -> dict[str, str]:
         "size": "" if plan.matching.window is None else f"{plan.matching.window.size:,.0f}",
         "at_end": plan.choice.at_end,
         "column": own_aggregate(plan) or "",
-        "uncarried": program.listing.apart if isinstance(program.listing, Checked) else "",
         "joins": why_not_joined(plan, program.joins),
     }
 

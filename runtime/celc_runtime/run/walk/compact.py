@@ -2,10 +2,10 @@
 
 If each path below a cell of the arena is a match, the graph is read from there, and no match is
 listed. With conditions between events it is the product of the arena and what they ask
-(`engine.graph.checked_graph`). If a walk chooses some of the matches, they are listed, and become a
-tree. So they do where events are simultaneous or last: matches with one end can have several last
-events there, and a start of their own. If only whole matches decide a condition, a graph would cost
-as much as the matches: `routes` refuses that.
+(`engine.graph.checked_graph`). If a walk chooses some of the matches, or only
+whole matches decide a condition, or the definitions do, they are listed, and become a tree. So they
+do where events are simultaneous or last: matches with one end can have several last events there,
+and a start of their own.
 """
 
 import numpy as np
@@ -40,9 +40,15 @@ def compact_walk(program: Program) -> WalkOfRun | None:
         return DeferredWalk()
     if program.plan.source.ties is not None:
         return None
-    if isinstance(listing, Checked) and not lists_some(program):
+    if isinstance(listing, Checked) and not (lists_some(program) or _must_list(listing)):
         return CompactCheckedWalk(listing, program.plan)
     return None
+
+
+def _must_list(checks: Checked) -> bool:
+    """Whether a node of a graph cannot say how matches go on: only whole matches decide, or events
+    outside; or one of several that look alike counts."""
+    return bool(checks.apart or checks.outside or checks.distinct)
 
 
 class DeferredWalk(WalkOfRun):
