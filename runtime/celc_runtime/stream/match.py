@@ -371,15 +371,40 @@ def in_buckets(
     """
     from pyspark.sql import functions
 
+    processor = bucket_processor(task, api, state)
+    check_size(rows.sparkSession, processor)
     blocks = mapped(rows, packing, PACKED_DDL)
     grouped = blocks.groupBy("bucket")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
-    steps = run(bucket_processor(task, api, state), STEP_DDL, "append", "EventTime")
+    steps = run(processor, STEP_DDL, "append", "EventTime")
     steps = steps.observe(
         METRICS + metrics,
         *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in COUNTS),
     )
     return steps.mapInArrow(unpacking, ddl)
+
+
+_LIMIT = "spark.broadcast.UDFCompressionThreshold"
+_SPARKS_OWN = 1 << 14  # bytes, about the most that Spark adds to a function
+
+
+def check_size(spark: SparkSession, processor: object) -> None:
+    """Raises RuntimeError if Spark would send the processor of a stream as a broadcast, which the
+    workers of `transformWithState` do not read."""
+    from pyspark import cloudpickle
+
+    context: Any = getattr(spark, "_sc", None)
+    if context is None:
+        return  # Connect sends every function as it is
+    most = int(context._jvm.PythonUtils.getBroadcastThreshold(context._jsc))
+    size = len(cloudpickle.dumps(processor)) + _SPARKS_OWN
+    if size > most:
+        raise RuntimeError(
+            f"the queries of this stream are {size:,} bytes when they are packed with celc's "
+            f"runtime, and this session sends at most {most:,} bytes to the workers that run them: "
+            f"make the session with .config({_LIMIT!r}, '{2 * size}'), or make several modules of "
+            "the queries, each a stream of its own"
+        )
 
 
 def _ddl(plan: Plan, options: StreamOptions) -> str:
