@@ -8,7 +8,8 @@ import random
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -25,6 +26,7 @@ from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check, why_not
 from celc_runtime.stream.buckets import FOR_EACH_TASK, group_of_label
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.match import check_size
 from engines import interpreted
 from module_streams_by_hand import ModuleOperator, module_streamed
 from places import CASES
@@ -409,6 +411,59 @@ def test_a_changed_query_is_refused() -> None:
     other.headers, other.segments = stream.headers, stream.segments
     with pytest.raises(StateError, match="the query's text"):
         other.advance(_table((2, "A", 1)), 0)
+
+
+# --- over many micro-batches ----------------------------------------------------------------------
+
+
+def _random_events(rng: random.Random, first: int, count: int) -> pa.Table:
+    """One event in each millisecond."""
+    return pa.table(
+        {
+            "type": rng.choices("AB", k=count),
+            "id": pa.array(rng.choices(range(5), k=count), pa.int32()),
+            "v": pa.array(rng.choices(range(100), k=count), pa.int32()),
+            "ts": pa.array(map(instant, range(first, first + count)), pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_states_stay_small_over_five_hundred_micro_batches() -> None:
+    """A chain of three queries: events that are kept, and bytes and pieces of the state, are as
+    many in the last hundred micro-batches as in the second hundred."""
+    text = _CHAIN.replace("QUERY both", "QUERY three") + (
+        "QUERY top:\nSELECT p FROM three, alone WHERE three AS p ; alone AS a PARTITION BY id "
+        "WITHIN 90 MILLISECONDS [ts]\n"
+    )
+    program = _compiled(text).queries["top"].program.on_spark
+    options = StreamOptions({}, buckets=2)
+    stream = ModuleOperator(group_of(program, Wanted()), options, random.Random(3))
+    rng = random.Random(5)
+    noted = []
+    for batch in range(500):
+        stream.advance(_random_events(rng, 1 + 30 * batch, 30), 30 * batch)
+        pieces = sum(map(len, stream.segments.values()))
+        noted.append(
+            (stream.sum("kept"), stream.stored, pieces, sum(map(len, stream.timers.values())))
+        )
+    for of_name in zip(*noted, strict=True):
+        early, late = of_name[100:200], of_name[400:]
+        assert max(late) <= 1.25 * max(early) + 2, of_name[::50]
+
+
+def test_what_spark_would_send_as_a_broadcast_is_told() -> None:
+    """The workers of its operator read none: they ended with BROADCAST_VARIABLE_NOT_LOADED."""
+    utils = SimpleNamespace(getBroadcastThreshold=lambda context: 1 << 20)
+    context = SimpleNamespace(_jvm=SimpleNamespace(PythonUtils=utils), _jsc=None)
+    spark: Any = SimpleNamespace(_sc=context)
+    check_size(spark, bytes(1_000_000))
+    with pytest.raises(
+        RuntimeError, match=r"sends at most 1,048,576 bytes.*UDFCompressionThreshold"
+    ):
+        check_size(spark, bytes(1_100_000))
+    check_size(cast("Any", SimpleNamespace()), bytes(1_100_000))
 
 
 # --- what is refused ------------------------------------------------------------------------------
