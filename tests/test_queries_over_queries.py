@@ -278,11 +278,6 @@ def test_ways_that_a_chain_has_not_say_so() -> None:
     stream: Any = frame()
     with pytest.raises(EventError, match="its state grows with the stream"):
         query.match_stream(stream)
-    text = _PAIRS.replace("A AS x ; B", "A AS x ; B PARTITION BY id WITHIN 6 [ts]")
-    text += "QUERY apart: SELECT p FROM pairs WHERE pairs AS p ; pairs WITHIN 9 [ts]\n"
-    apart = _compiled(text).queries["apart"]
-    with pytest.raises(EventError, match="another PARTITION BY than a query that it reads"):
-        apart.match_stream(stream)
     with pytest.raises(TypeError, match="no parameter set"):
         query.match_table({}, rules=[])
     with pytest.raises(ValueError, match="for another order"):

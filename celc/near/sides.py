@@ -11,7 +11,7 @@ from dataclasses import field, fields, is_dataclass
 from typing import Any
 
 from celc_runtime.plan.frozen import frozen
-from celc_runtime.plan.near.queries import Bound, Compared
+from celc_runtime.plan.near.queries import BentComparison, Bound
 from celc_runtime.values.types import DataType
 
 from celc.diagnostics.source import Span
@@ -33,7 +33,7 @@ class Sides:
     """The texts of a comparison for one choice of positions."""
 
     items: tuple[str, ...]
-    measure: Compared
+    measure: BentComparison
     labels: Mapping[str, str] = field(default_factory=dict)
     """The labels of its query, each with the label whose event types it has."""
 
@@ -58,7 +58,7 @@ def measured(query: str, moving: tuple[Moving | None, ...], found: Found, names:
     needed = tuple(name for name in writer.labels if name in writer.looking_back)
     condition = writer.condition(found)
     items.append(f"IF({condition}, TRUE, FALSE) AS holds")
-    measure = Compared(
+    measure = BentComparison(
         query,
         tuple(bounds),
         tuple(writer.chosen),

@@ -233,12 +233,6 @@ def test_readers_for_each_row_of_a_table(spark: Any, key: str) -> None:
         assert _sorted(found.toArrow()) == wanted
 
 
-def test_refusals_say_what_to_do(spark: Any) -> None:
-    query = _module("PARTITION BY id", "").queries["pairs"]
-    with pytest.raises(EventError, match="another PARTITION BY than a query that it reads"):
-        query.match_stream(spark.readStream.format("rate").load())
-
-
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", load_cases(folder=CASES / "queries"), ids=lambda one: one.name)

@@ -16,7 +16,7 @@ from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.matches.values import LabelValues, computed_column
 from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.plan.frozen import frozen
-from celc_runtime.plan.near.queries import ROW, Bound, Compared, Took, Whole
+from celc_runtime.plan.near.queries import ROW, BentComparison, Bound, Took, Whole
 from celc_runtime.program import Program
 
 
@@ -113,7 +113,7 @@ def _between(measure: Took, table: pa.Table, first: pa.Array, last: pa.Array) ->
 
 
 def compared(
-    measure: Compared,
+    measure: BentComparison,
     lists: Mapping[str, pa.ListArray],
     matches: int,
     table: pa.Table,
@@ -144,7 +144,7 @@ def compared(
 
 
 def _texts(
-    measure: Compared, columns: Mapping[str, pa.Array], side: str, bent_by: np.ndarray
+    measure: BentComparison, columns: Mapping[str, pa.Array], side: str, bent_by: np.ndarray
 ) -> pa.Array:
     """The text of one side of each choice, of the bound that it bends."""
     texts = [_text(getattr(bound, side), columns) for bound in measure.bounds]
@@ -183,7 +183,7 @@ class _Choices:
     entries: tuple[np.ndarray, ...]
 
 
-def _choices(measure: Compared, lists: Mapping[str, pa.ListArray], matches: int) -> _Choices:
+def _choices(measure: BentComparison, lists: Mapping[str, pa.ListArray], matches: int) -> _Choices:
     offsets = {label: lists[label].offsets.to_numpy() for label in measure.chosen}
     single = all((np.diff(one) == 1).all() for one in offsets.values())
     if single and not (measure.gathered or measure.before or measure.prior):
@@ -195,7 +195,9 @@ def _choices(measure: Compared, lists: Mapping[str, pa.ListArray], matches: int)
     return _each_choice(measure, {label: one.to_pylist() for label, one in lists.items()}, matches)
 
 
-def _each_choice(measure: Compared, lists: Mapping[str, list[list[int]]], matches: int) -> _Choices:
+def _each_choice(
+    measure: BentComparison, lists: Mapping[str, list[list[int]]], matches: int
+) -> _Choices:
     found: list[int] = []
     names = [f"{label} chosen" for label in measure.chosen]
     names += [f"{label} all" for label in measure.gathered]

@@ -31,8 +31,8 @@ from celc_runtime.plan.near.queries import (
     ROW,
     TOUCHED,
     UNDECIDED,
+    BentComparison,
     BentQuery,
-    Compared,
     Evidence,
     NearPlan,
     Took,
@@ -178,7 +178,7 @@ class NearQuery:
                 measured = whole(bent.measure, len(rows))
             case Took():
                 measured = took(bent.measure, rows, table, [*lists.values()])
-            case Compared():
+            case BentComparison():
                 program = self.queries[bent.measure.query].program
                 given = len(rows), table, program, parameters
                 measured = compared(bent.measure, lists, *given)

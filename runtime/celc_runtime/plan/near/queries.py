@@ -49,7 +49,7 @@ class Bound:
 
 
 @frozen
-class Compared:
+class BentComparison:
     """A comparison: the amount is that of the choice of positions that bends furthest.
 
     `query` is the query whose expressions are the two sides of each bound, their texts, and
@@ -67,7 +67,7 @@ class Compared:
     needed: tuple[str, ...]
 
 
-Measure: TypeAlias = Whole | Took | Compared
+Measure: TypeAlias = Whole | Took | BentComparison
 
 
 ROW, TOUCHED = "near row", "near touched"
