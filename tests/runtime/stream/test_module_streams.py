@@ -413,7 +413,24 @@ def test_a_changed_query_is_refused() -> None:
         other.advance(_table((2, "A", 1)), 0)
 
 
-# --- over many micro-batches ----------------------------------------------------------------------
+# --- many rules -----------------------------------------------------------------------------------
+
+_SHAPES = (
+    "SELECT x.v AS v FROM S WHERE (A AS x ; B AS y) FILTER x.v = {n} AND y.v > x.v "
+    "PARTITION BY id WITHIN 50 MILLISECONDS [ts]",
+    "SELECT x.v AS v FROM S WHERE (A AS x FILTER x.v = {n}) ; !B FOR 20 MILLISECONDS [ts] "
+    "PARTITION BY id",
+    "SELECT x, y FROM S WHERE (A AS x ; A AS y) FILTER x.v = {n} AND y.v = {n} "
+    "WITHIN 30 MILLISECONDS [ts]",
+    "SELECT TOTAL COUNT(*) AS n FROM S WHERE B AS x FILTER x.v = {n} PARTITION BY id "
+    "WITHIN 9 MILLISECONDS [ts] PER 100 MILLISECONDS",
+)
+
+
+def _rules(count: int) -> str:
+    return _DECLARED + "".join(
+        f"QUERY q{n}:\n{_SHAPES[n % len(_SHAPES)].format(n=n % 97)}\n" for n in range(count)
+    )
 
 
 def _random_events(rng: random.Random, first: int, count: int) -> pa.Table:
@@ -428,19 +445,50 @@ def _random_events(rng: random.Random, first: int, count: int) -> pa.Table:
     )
 
 
+def _all_groups(module: Any) -> list[tuple[Group, StreamOptions]]:
+    programs = {name: query.program.on_spark for name, query in module.queries.items()}
+    types = frozenset().union(*map(declared_types, programs.values()))
+    (groups,) = operators_of(programs)
+    return [
+        (
+            Group({name: programs[name] for name in names}, names, programs, None, number, types),
+            StreamOptions({}, buckets=2 if programs[names[0]].plan.source.key_columns else 1),
+        )
+        for number, names in enumerate(groups)
+    ]
+
+
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-def test_states_stay_small_over_five_hundred_micro_batches() -> None:
-    """A chain of three queries: events that are kept, and bytes and pieces of the state, are as
-    many in the last hundred micro-batches as in the second hundred."""
+def test_a_thousand_rules_are_one_stream() -> None:
+    module = _compiled(_rules(1000))
+    (group, options), *more = _all_groups(module)
+    rng = random.Random(7)
+    table = _random_events(rng, 1, 600)
+    rows = module_streamed(group, table, rng, options=options, largest=200, more=more)
+    found = Counter(row["query"] for row in rows)
+    for name in [*module.queries][::13]:
+        query = module.queries[name].with_options(at_end="closed", positions=False)
+        assert found[name] == query.match_table(table).num_rows, name
+    assert sum(found.values()) > 1000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", ["rules", "chain"])
+@pytest.mark.filterwarnings("ignore")
+def test_states_stay_small_over_five_hundred_micro_batches(what: str) -> None:
+    """Fifty rules, and a chain of three queries: events that are kept, and bytes and pieces of the
+    state, are as many in the last hundred micro-batches as in the second hundred."""
     text = _CHAIN.replace("QUERY both", "QUERY three") + (
         "QUERY top:\nSELECT p FROM three, alone WHERE three AS p ; alone AS a PARTITION BY id "
         "WITHIN 90 MILLISECONDS [ts]\n"
     )
-    program = _compiled(text).queries["top"].program.on_spark
-    options = StreamOptions({}, buckets=2)
-    stream = ModuleOperator(group_of(program, Wanted()), options, random.Random(3))
-    rng = random.Random(5)
+    served = _all_groups(_compiled(_rules(50) if what == "rules" else text))
+    if what == "chain":
+        program = _compiled(text).queries["top"].program.on_spark
+        served = [(group_of(program, Wanted()), StreamOptions({}, buckets=2))]
+    (group, options), *more = served
+    stream, rng = ModuleOperator(group, options, random.Random(3), more), random.Random(5)
     noted = []
     for batch in range(500):
         stream.advance(_random_events(rng, 1 + 30 * batch, 30), 30 * batch)
