@@ -268,12 +268,6 @@ QUERY reader: SELECT p, c FROM pairs, S WHERE pairs AS p ; C AS c {keys}
 def test_ways_that_a_chain_has_not_say_so() -> None:
     module = _compiled(_PAIRS + "QUERY reader: SELECT p FROM pairs WHERE pairs AS p ; pairs\n")
     query = module.queries["reader"]
-    for ask in (
-        lambda: query.match_compact({}),
-        lambda: list(query.match_compact_arrow([])),
-    ):
-        with pytest.raises(EventError, match="reader"):
-            ask()
     frame = type("DataFrame", (), {"__module__": "pyspark.sql", "isStreaming": True})
     stream: Any = frame()
     with pytest.raises(EventError, match="its state grows with the stream"):
