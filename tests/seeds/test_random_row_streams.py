@@ -256,6 +256,7 @@ def _endings(watermark: dt.datetime, *, within: bool) -> list[list[tuple[str, dt
             [(symbol, soon) for symbol in word]
             for word in itertools.product(symbols, repeat=length)
         ]
+    found += [[(symbol, soon)] * 5 for symbol in _SYMBOLS]
     for gaps in ((0, 1), (1, 1), (1, 2), (0, 2), (2, 2), (2, 3)) if within else ():
         times = [soon + dt.timedelta(minutes=gap) for gap in gaps]
         found += [list(zip(word, times, strict=True)) for word in itertools.product(_FEW, repeat=2)]
