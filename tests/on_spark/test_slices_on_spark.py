@@ -106,11 +106,11 @@ def test_all_queries_as_a_stream_after_a_time(spark: Any, tmp_path: Path) -> Non
     """One operator for all of them, with the rows that `finish` finds."""
     write_files(tmp_path / "in", [table(part) for part in parts(_ROWS, 2)])
     with interpreted():
-        module = celc.compile(_TEXT.partition("QUERY ruled:")[0], order_by="ts")
+        module = celc.compile(_TEXT, order_by="ts")
     after, checkpoint = _CUTS[1], str(tmp_path / "checkpoint")
     with settings(spark, SETTINGS):
         source = files(spark, tmp_path / "in")
-        stream = module.match_all_stream(source, watermark="1 second", after=after)
+        stream = module.match_all_stream(source, watermark="1 second", after=after, **_RULES)
         writer = stream.writeStream.format("parquet").option("path", str(tmp_path / "out"))
         finished(writer.option("checkpointLocation", checkpoint))
         frames = [spark.read.parquet(str(tmp_path / "out")).toArrow()]
@@ -118,7 +118,8 @@ def test_all_queries_as_a_stream_after_a_time(spark: Any, tmp_path: Path) -> Non
     for name, query in module.queries.items():
         found = [row for one in frames for row in module.rows(one, name).to_pylist()]
         closed = query.with_options(at_end="closed")
-        assert sorted(map(repr, found)) == _wanted(closed, after, None, {}), name
+        tables = _RULES if name == "ruled" else {}
+        assert sorted(map(repr, found)) == _wanted(closed, after, None, tables), name
 
 
 def _of(bounds: dict[str, Any]) -> tuple[Any, Any]:

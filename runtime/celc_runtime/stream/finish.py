@@ -20,6 +20,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.errors import StateError
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.stream.processor import HEADER, STATE
 from celc_runtime.stream.stored.state import buckets_in
 from celc_runtime.stream.stored.texts import bytes_of
@@ -33,9 +34,19 @@ _PLAN = "_celc_stream"
 _VARIABLE = re.compile(f'"({STATE}(?:_[0-9]+)?)"')  # in what Spark notes of an operator
 
 
+@frozen
+class LastRows:
+    """The last rows of an operator whose rows the stream shows in another form: the function that
+    gives those of its buckets, their schema, and the other form."""
+
+    function: Any
+    schema: Any
+    form: Callable[[DataFrame], DataFrame]
+
+
 def remember_plan(matches: DataFrame, name: str, last: Mapping[str, Any]) -> DataFrame:
     """Attach what `finish` needs to a DataFrame: a name for its note, and for each state variable
-    the function that gives the last matches of its buckets."""
+    the function that gives the last matches of its buckets, or `LastRows`."""
     setattr(matches, _PLAN, (name, last, None))
     return matches
 
@@ -85,10 +96,13 @@ def finish(
     if is_finished(spark, checkpoint):
         return False
     number = _last_batch(spark, checkpoint)
-    found = [
-        _states(spark, checkpoint, variable, len(last)).mapInArrow(function, matches.schema)
-        for variable, function in last.items()
-    ]
+    found = []
+    for variable, step in last.items():
+        states = _states(spark, checkpoint, variable, len(last))
+        if isinstance(step, LastRows):
+            found.append(step.form(states.mapInArrow(step.function, step.schema)))
+        else:
+            found.append(states.mapInArrow(step, matches.schema))
     rest = reduce(lambda one, other: one.unionAll(other), found)
     write(rest if keeps is None else keeps(rest), number + 1)
     note = json.dumps({"query": name, "after_batch": number})

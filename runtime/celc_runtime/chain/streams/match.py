@@ -36,6 +36,7 @@ from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import group_of_label
 from celc_runtime.stream.finish import (
+    LastRows,
     check_checkpoint,
     headers_of,
     last_steps,
@@ -257,9 +258,12 @@ def _for_each(group: Group, events: DataFrame, call: Call, variable: str) -> Dat
         state=variable,
     )
     assert group.columns is not None
-    return remember_plan(
-        wide(group.columns, program.name, matches), program.name, last_steps(matches)
-    )
+    form = partial(wide, group.columns, program.name)
+    last = {
+        variable: LastRows(function, matches.schema, form)
+        for variable, function in last_steps(matches).items()
+    }
+    return remember_plan(form(matches), program.name, last)
 
 
 def _rows_of(
