@@ -112,8 +112,6 @@ def test_errors_on_spark(spark: Any, tmp_path: Path) -> None:
         expand(compact.drop("events"))
     with pytest.raises(ValueError, match="limit must be a whole number from 1, not 0"):
         expand(compact, limit=0)
-    with pytest.raises(EventError, match="decided by all events of a match together"):
-        _query("SELECT * WHERE (A AS a ; B AS b) FILTER AVG(a.v) < b.v").match_compact(frame)
     frame.write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "in"))
     with pytest.raises(EventError, match="match_compact reads a DataFrame that is there as a"):
