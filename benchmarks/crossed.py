@@ -152,6 +152,7 @@ _REASONS = {
     "absence of FOR": "found by the definition: rows of queries can overlap",
     "absence between": "worlds of the events between decide",
     "UNLESS": "worlds of the events between decide",
+    "ALL, uncertain": "worlds of the events of both sides decide",
 }
 
 
