@@ -334,6 +334,26 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
     return code, said.out, said.err
 
 
+def test_compact_answers_of_a_slice_of_a_reader() -> None:
+    text = """CREATE STREAM S { EVENT A { id: INT, ts: LONG }, EVENT B { id: INT, ts: LONG } }
+    QUERY pairs: SELECT a.id AS id2 FROM S WHERE A AS a ; B PARTITION BY id WITHIN 4 [ts]
+    QUERY twice: SELECT p, q FROM pairs WHERE pairs AS p ; pairs AS q
+    PARTITION BY id WITHIN 9 [ts]"""
+    twice = celc.compile(text, order_by="ts").queries["twice"]
+    table = pa.table(
+        {
+            "type": list("ABAB") * 6,
+            "id": pa.array([1, 1, 2, 2] * 6, pa.int32()),
+            "ts": list(range(24)),
+        }
+    )
+    for bounds in ({"after": 8}, {"until": 15}, {"after": 7, "until": 13}):
+        expected = twice.match_table(table, **bounds)
+        found = twice.expand(twice.match_compact(table, **bounds)).read_all()
+        assert 0 < len(expected) < len(twice.match_table(table))
+        assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, expected.to_pylist()))
+
+
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query, events = tmp_path / "q.cel", tmp_path / "e.csv"
     query.write_text(_PAIRS)
