@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases_io import with_times
-from celc_runtime import EventError
+from celc_runtime import EventError, EventWarning
 from near import by_compiler, by_reference, from_case
 from places import CASES
 from reference import CelError as NoMeaning
@@ -241,6 +241,15 @@ def test_clauses_that_choose_are_left_out_with_a_word() -> None:
         "LIMIT",
         "SELECT LAST",
     ]
+
+
+def test_how_many_rows_a_comparison_that_is_taken_away_gave() -> None:
+    text = _DECLARED + "SELECT * FROM S WHERE (A AS a ; B AS b) FILTER b.id = 7 AND b.v > 2.9"
+    asked = celc.compile(text, order_by="ts")
+    assert not asked.near_misses(_EVENTS)
+    with pytest.warns(EventWarning, match="in 1 of 1 near misses a comparison that cannot bend"):
+        found = asked.near_misses(_EVENTS, parts="all")
+    assert found["part"].to_pylist() == ["b.id = 7"]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class Part:
 
     `marked`: a label of the bent formula whose rows are measured. `found`: the edits that ask for
     what must be absent; `before`: how long before a match it counts, and on which attribute (None:
-    in events).
+    in events). `taken`: a comparison that cannot bend is taken away.
     """
 
     place: Span
@@ -52,6 +52,7 @@ class Part:
     marked: str | None = None
     found: tuple[Edit, ...] = ()
     before: tuple[float, str | None] | None = None
+    taken: bool = False
 
 
 def parts_of(
@@ -306,7 +307,7 @@ class _Finder:
             elif self.all_parts and not self._is_count(node):
                 kept = without(formula.condition, partial(operator.is_, node), self.source)
                 edit = Edit(formula.condition.span, kept or "TRUE")
-                yield Part(place, (edit,), Whole(self.source.slice(place)))
+                yield Part(place, (edit,), Whole(self.source.slice(place)), taken=True)
 
     def _is_count(self, node: Any) -> bool:
         return any(is_count(side.left) or is_count(side.right) for side in sides_of(node))

@@ -89,7 +89,7 @@ def near_texts(
             size, attribute = part.before or (None, None)
             evidence = Evidence(f"evidence {number}", size, attribute)
             queries.append(writer.query(evidence.query, part.found, marked=FOUND))
-        bent.append(BentQuery(name, text, line, column, part.measure, evidence))
+        bent.append(BentQuery(name, text, line, column, part.measure, evidence, part.taken))
         if part.sides is not None:
             queries.append(writer.sides(part))
     waits = any(isinstance(one, syntax.AbsenceAfter) for one in nodes_of(query.formula))

@@ -18,30 +18,8 @@ from celc.options import Options
 Row = tuple[Any, ...]
 
 
-def by_reference(
-    text: str,
-    events: Sequence[Mapping[str, Any]],
-    *,
-    near: float | Mapping[str, float] = 0.1,
-    all_parts: bool = False,
-    order_by: Sequence[str] | None = None,
-    at_end: str = "open",
-    parameters: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
-    ties: str | None = None,
-    work_limit: int | None = None,
-) -> list[Row]:
-    """The near misses by the definitions, sorted."""
-    found = near_misses(
-        text,
-        events,
-        near=near,
-        all_parts=all_parts,
-        order_by=order_by,
-        ties=ties,
-        at_end=at_end,
-        parameters=parameters,
-        work_limit=work_limit,
-    )
+def by_reference(text: str, events: Sequence[Mapping[str, Any]], **asked: Any) -> list[Row]:
+    """The near misses by the definitions, sorted; `asked` are the arguments of `near_misses`."""
     return sorted(
         _row(
             dict(one.match.partition),
@@ -51,7 +29,7 @@ def by_reference(
             (one.part, one.line, one.column, one.amount),
             {name: dict(row) for name, row in one.match.parameters},
         )
-        for one in found
+        for one in near_misses(text, events, **asked)
     )
 
 

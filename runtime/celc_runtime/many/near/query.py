@@ -42,6 +42,7 @@ from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.rules.any_query import matches_of_table, with_tables
 from celc_runtime.rules.inner import over_events, rows_needed
 from celc_runtime.spark.answers.compact import is_spark_frame
+from celc_runtime.values.warned import warn
 
 _TOLD = (
     ("part", pa.string()),
@@ -97,7 +98,8 @@ class NearQuery:
         `part`, `line` and `column` (the text of what was bent, and its place), `asked` and `found`,
         and `amount`: how far it was bent, from 0 to 1.
 
-        Raises what `match_table` and `match` raise.
+        Warns of how many rows there are because a comparison was taken away; on Spark, where
+        nothing has run yet, it does not. Raises what `match_table` and `match` raise.
         """
         given = with_tables(self.answer, parameters)
         if given.plan.source.parameters is not None:
@@ -105,13 +107,28 @@ class NearQuery:
         if is_spark_frame(events):
             function = ShippedFunction(given, "near_misses", near_of_part)
             return on_spark(function, given, self.output_schema, self.plan, events)
-        return self.of_table(given, events)
+        found = self.of_table(given, events)
+        self._tell_of_taken(found)
+        return found
 
     def of_table(self, given: Program, events: Any) -> pa.Table:
         """The near misses of a table; `given` is the program of the answer with its parameters."""
         table = self._read(events)
         found = [self._of(table, one) for one in _row_by_row(given)]
         return pa.concat_tables([*found, self.output_schema.empty_table()])
+
+    def _tell_of_taken(self, found: pa.Table) -> None:
+        """Warn of the rows whose comparison was taken away: they can be ordinary events."""
+        taken = [(one.part, one.line, one.column) for one in self.plan.bent if one.taken]
+        told = zip(*(found[name].to_pylist() for name in ("part", "line", "column")), strict=True)
+        rows = sum(one in taken for one in told)
+        if rows:
+            warn(
+                f"query {self.plan.answer!r}: in {rows:,} of {len(found):,} near misses a "
+                "comparison that cannot bend is taken away (parts='all'), so they can be ordinary "
+                "events",
+                EventWarning,
+            )
 
     def _read(self, events: Any) -> pa.Table:
         """The events with all columns that any query reads, sorted and numbered."""

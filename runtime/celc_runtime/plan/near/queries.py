@@ -95,7 +95,7 @@ class Evidence:
 @frozen
 class BentQuery:
     """A query with one part bent: its name, the text of the part with its place (from 1), and how
-    far it was bent. `evidence`: of an absence."""
+    far it was bent. `evidence`: of an absence. `taken`: a comparison is taken away as a whole."""
 
     name: str
     part: str
@@ -103,6 +103,7 @@ class BentQuery:
     column: int
     measure: Measure
     evidence: Evidence | None = None
+    taken: bool = False
 
 
 @frozen
