@@ -178,6 +178,13 @@ def test_an_import_of_celc_is_no_import_of_the_compiler() -> None:
     assert _of_runtime(modules) <= _FROZEN
 
 
+def test_the_plugin_of_pytest_imports_nothing_before_there_is_a_test_file() -> None:
+    packages, modules = _modules("import celc.testing.plugin")
+    assert packages.isdisjoint(_LIBRARIES | {"pyarrow", "pyspark"}), packages
+    assert not [name for name in modules if name.startswith("celc.interfaces")]
+    assert _of_runtime(modules) <= _FROZEN
+
+
 def test_names_that_are_imported_late_are_there() -> None:
     _, modules = _modules(
         "import celc\nassert celc.CelError.__module__ == 'celc.diagnostics.errors'\n"

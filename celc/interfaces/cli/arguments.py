@@ -83,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     _add_input_options(explain)
 
     _add_run(commands)
+    _add_test(commands)
 
     help = "make the machine code of queries before they are run"
     warm = _command(commands, "warm", help, several=True)
@@ -198,6 +199,32 @@ def _add_run(commands: Any) -> None:
     )
     _add_asked(run)
     _add_input_options(run)
+
+
+def _add_test(commands: Any) -> None:
+    help = "run the tests of queries: what is missing in their answers, and what is too much"
+    test = commands.add_parser("test", help=help, description=help)
+    test.add_argument(
+        "tests",
+        type=Path,
+        nargs="*",
+        metavar="FILE",
+        help="files *.test.toml, or folders with such (default: this folder)",
+    )
+    test.add_argument("--junit", type=Path, metavar="FILE", help="the results as XML of JUnit")
+    test.add_argument(
+        "--write",
+        action="store_true",
+        help="write the answers of cases that do not pass into their files, for review",
+    )
+    test.add_argument(
+        "--spark", action="store_true", help="run the cases in a session of Spark on this machine"
+    )
+    test.add_argument(
+        "--mutate",
+        action="store_true",
+        help="change one part of a query at a time, and list the changes that no case notices",
+    )
 
 
 def _add_asked(run: argparse.ArgumentParser) -> None:

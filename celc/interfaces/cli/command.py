@@ -328,6 +328,12 @@ def _init(arguments: argparse.Namespace) -> int:
     return files.init(arguments)
 
 
+def _test(arguments: argparse.Namespace) -> int:
+    from celc.interfaces.cli.testing import command
+
+    return command.run(arguments)
+
+
 def _warm(arguments: argparse.Namespace) -> int:
     from celc.interfaces.cli import warm
 
@@ -340,6 +346,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": _explain,
     "init": _init,
     "run": _run,
+    "test": _test,
     "warm": _warm,
     "fmt": _fmt,
     "lsp": _lsp,

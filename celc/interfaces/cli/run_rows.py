@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             output_of(output, format) as out,
             damage_of(arguments, origins, inputs, [output]) as damage,
         ):
-            rows = EventStream(origins, _wanted(query), form, damage)
+            rows = EventStream(origins, wanted_of_rows(query), form, damage)
             stopped = False
             if format == "html":
                 _report(query, rows, out)
@@ -72,7 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     return FINE
 
 
-def _wanted(query: RowPatternQuery) -> Wanted:
+def wanted_of_rows(query: RowPatternQuery) -> Wanted:
+    """The columns that a query with MATCH_RECOGNIZE reads from a file."""
     plan = query.plan
     keys = {plan.columns[one.column].name for one in plan.order_by}
     keys |= {plan.columns[number].name for number in plan.partition_by}

@@ -58,6 +58,8 @@ class Origin:
     """Columns that it may lack: they are NULL then."""
     rows: IcebergFile | None = None
     """What reads its rows, where the file alone does not have them as its table has."""
+    data: bytes | None = None
+    """Its bytes, where it is no file."""
 
     @property
     def file(self) -> Path:
@@ -109,6 +111,8 @@ class Origin:
             self.spool.close()
 
     def _raw(self) -> BinaryIO:
+        if self.data is not None:
+            return io.BytesIO(self.data)
         if self.spool is not None:
             return self.spool.reader()
         assert self.path is not None

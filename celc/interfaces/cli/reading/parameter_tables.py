@@ -84,7 +84,7 @@ def tables_of(
         return {}
     file = files[parameters.name]
     try:
-        stream = EventStream(file.origins, _wanted(query.name, parameters), form)
+        stream = EventStream(file.origins, wanted_of_set(query.name, parameters), form)
         found = [pa.Table.from_batches([batch]) for batch in stream.batches()]
         stream.refuse_misspelt()
         if lacking := stream.lacking():
@@ -102,7 +102,7 @@ def tables_of(
     return {parameters.name: table}
 
 
-def _wanted(query: str, parameters: Parameters) -> Wanted:
+def wanted_of_set(query: str, parameters: Parameters) -> Wanted:
     """The attributes of the set. A file must have all of them."""
     types = {one.name: arrow_type(one.type) for one in parameters.attributes}
     owners = {name: frozenset({parameters.name}) for name in types}
