@@ -1,5 +1,8 @@
 """The words of the command line: commands, their options, and the values that these take. It
-imports almost nothing, because `celc --help` needs neither compiler nor runtime."""
+imports almost nothing, because `celc --help` needs neither compiler nor runtime.
+
+Long: a list of all commands and options.
+"""
 
 import argparse
 from pathlib import Path

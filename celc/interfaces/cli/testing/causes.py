@@ -251,20 +251,19 @@ def _between(values: Sequence[Decimal], number: Decimal) -> list[Decimal]:
     known = sorted({*values})
     if not known:
         return []
-    found = [roundest(known[-1], known[-1] * 2 + 1), roundest(known[0] * 2 - 1, known[0])]
-    found += [roundest(one, other) for one, other in itertools.pairwise(known)]
+    edges = [known[0] - abs(known[0]) - 1, *known, known[-1] + abs(known[-1]) + 1]
+    found = {roundest(one, other, number) for one, other in itertools.pairwise(edges)}
     return sorted({*found, *known} - {number}, key=lambda one: abs(one - number))[:_MOST_NUMBERS]
 
 
-def roundest(low: Decimal, high: Decimal) -> Decimal:
-    """The number between two, without them, with the fewest digits."""
-    low, high = min(low, high), max(low, high)
-    middle = (low + high) / 2
+def roundest(low: Decimal, high: Decimal, near: Decimal) -> Decimal:
+    """The number between two, without them, with the fewest digits; of several the one nearest to a
+    third number. `low` is less than `high`."""
+    target = min(max(near, low), high)
     step = Decimal(10) ** (max(abs(low), abs(high), Decimal(1)).adjusted() + 1)
     while True:
-        found = (middle / step).to_integral_value() * step
-        if low < found < high:
-            return found
+        whole = (target / step).to_integral_value() * step
+        inside = [one for one in (whole, whole - step, whole + step) if low < one < high]
+        if inside:
+            return min(inside, key=lambda one: abs(one - near))
         step /= 10
-        if step < Decimal("1e-15"):
-            return middle
