@@ -36,6 +36,7 @@ __all__ = [
     "compile",
     "compile_files",
     "declare",
+    "doctor",
     "events_of",
     "format_text",
     "report",
@@ -333,6 +334,19 @@ def declare(table: Any, *, type_column: str | None = None, name: str | None = No
     from celc.interfaces.cli.declaring.tables import declared
 
     return declared(table, type_column, name)
+
+
+def doctor(spark: Any = None) -> str:
+    """What this machine has for celc, and what to mend, as `celc doctor` prints it.
+
+    spark: a session, whose settings are looked at in place of this machine's Java, workers and
+    defaults of Spark. Lines begin with ok, with -- for what only some uses need, or with !! for
+    what will fail or be slow; below such a line stands what to write. Nothing is changed.
+    """
+    from celc.interfaces import doctor as doctors
+    from celc.interfaces.doctor.findings import told
+
+    return told(doctors.of_machine() if spark is None else doctors.of_session(spark))
 
 
 def events_of(matches: Any, events: Any) -> Any:

@@ -106,6 +106,7 @@ def test_blocks(
             place = f"{path.name}, line {block.line}"
             match block.comment.partition(": "), block.language:
                 case ("file", _, name), _:
+                    Path(name).parent.mkdir(exist_ok=True)
                     Path(name).write_text(block.text, encoding="utf-8")
                     if name.endswith(".cel"):
                         check_query(block.text, place)

@@ -9,9 +9,10 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urlparse
 
 from lsprotocol import types as lsp
@@ -51,6 +52,12 @@ _KINDS: dict[Kind, lsp.CompletionItemKind] = {
 }
 
 
+Choices: TypeAlias = Callable[[Path | None], tuple[Options, Any]]
+"""The options that a file is compiled with, and the columns of tables that it does not declare;
+None: a text that is no file. It raises CelError where the settings of the file's project are
+wrong."""
+
+
 class Document:
     """A text that an editor has open."""
 
@@ -58,6 +65,7 @@ class Document:
         document = server.workspace.get_text_document(uri)
         name = PurePosixPath(unquote(urlparse(uri).path)).name or "query.cel"
         self.uri = uri
+        self.path = Path(document.path) if urlparse(uri).scheme == "file" else None
         self.version = document.version
         self.source = Source(name, document.source)
         self.language = ROW_PATTERNS if document.language_id == "sql" else language_of(name)
@@ -84,15 +92,15 @@ class Document:
         return [lsp.TextEdit(self.range(fix.span), fix.text) for fix in fixes]
 
 
-def serve(options: Options) -> None:
-    """Run the server on standard input and output until the editor ends it. `options` are those of
-    `celc check`, for all texts."""
+def serve(choices: Choices) -> None:
+    """Run the server on standard input and output until the editor ends it. `choices` are those of
+    `celc check`, for each file."""
     # The editor itself tells its user of a refusal. On standard error it would look like a mistake.
     for name in ("pygls.protocol.json_rpc", "pygls.server", "pygls.io_"):
         logging.getLogger(name).addFilter(_is_no_refusal)
     # The server closes what it writes to, and the process still needs its standard output.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as out:
-        language_server(options).start_io(sys.stdin.buffer, out)
+        language_server(choices).start_io(sys.stdin.buffer, out)
 
 
 def _is_no_refusal(record: logging.LogRecord) -> bool:
@@ -108,23 +116,23 @@ _REFUSALS = (
 )
 
 
-def language_server(options: Options) -> LanguageServer:
+def language_server(choices: Choices) -> LanguageServer:
     """The server, with all that it answers."""
     sync = lsp.TextDocumentSyncKind.Full
     server = Server("celc", VERSION, sync, protocol_cls=Protocol)
-    checks = _Checks(server, options)
+    checks = _Checks(server, choices)
     _tell_errors(server, checks)
     _answer_questions(server)
-    _offer_changes(server, options, checks)
+    _offer_changes(server, choices, checks)
     return server
 
 
 class _Checks:
     """The errors and warnings of documents, which are compiled beside the server."""
 
-    def __init__(self, server: LanguageServer, options: Options) -> None:
+    def __init__(self, server: LanguageServer, choices: Choices) -> None:
         self._server = server
-        self._options = in_time(options)
+        self._choices = choices
         self._beside: Beside[tuple[Diagnostic, ...]] = Beside()
 
     async def found(self, document: Document) -> tuple[Diagnostic, ...]:
@@ -133,7 +141,11 @@ class _Checks:
         def check() -> tuple[Diagnostic, ...]:
             if not document.is_ours or not self._is_open(document):
                 return ()
-            return document.language.check(document.source, self._options)
+            try:
+                options, schema = self._choices(document.path)
+            except CelError as problem:
+                return _of_settings(problem)
+            return document.language.check(document.source, in_time(options), schema)
 
         return await self._beside.done(check)
 
@@ -150,6 +162,20 @@ class _Checks:
         """Whether the editor has the document open with this text."""
         now = _open_document(self._server, document.uri)
         return now is not None and now.source == document.source.text
+
+
+def _of_settings(problem: CelError) -> tuple[Diagnostic, ...]:
+    """The errors of a project's settings at the begin of a document: their own file need not be
+    open."""
+    return tuple(
+        replace(one, span=Span(0, 0), message=f"{_place(problem, one)}: {one.message}", fixes=())
+        for one in problem.diagnostics
+    )
+
+
+def _place(problem: CelError, one: Diagnostic) -> str:
+    line, column = problem.source.line_and_column(one.span.start)
+    return f"{problem.source.name}:{line}:{column}"
 
 
 def in_time(options: Options) -> Options:
@@ -209,7 +235,7 @@ def _answer_questions(server: LanguageServer) -> None:
         return lsp.Hover(text, document.range(found.span))
 
 
-def _offer_changes(server: LanguageServer, options: Options, checks: _Checks) -> None:
+def _offer_changes(server: LanguageServer, choices: Choices, checks: _Checks) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     def asked_for_rename(params: lsp.PrepareRenameParams) -> lsp.Range:
         document = Document(server, params.text_document.uri)
@@ -224,9 +250,12 @@ def _offer_changes(server: LanguageServer, options: Options, checks: _Checks) ->
         document = Document(server, params.text_document.uri)
         place = document.offset(params.position)
         try:
+            options, _ = choices(document.path)
             fixes = rename(document.source, place, params.new_name, document.language, options)
         except RenameProblem as problem:
             raise _refused(problem) from None
+        except CelError as problem:
+            raise _refused(RenameProblem(_of_settings(problem)[0].message)) from None
         return lsp.WorkspaceEdit({document.uri: document.edits(fixes)})
 
     @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)

@@ -98,9 +98,14 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_fmt(commands)
 
+    help = "look at packages, Java, cache and settings, and say what to mend"
+    commands.add_parser("doctor", help=help, description=help)
+
     help = "run the language server that editors start (on standard input and output)"
     lsp = commands.add_parser("lsp", help=help, description=help)
-    _add_options(lsp.add_argument_group("how queries are checked"), longest="5")
+    checked = lsp.add_argument_group("how queries are checked")
+    _add_options(checked, longest="5")
+    _add_schema(checked)
 
     help = "print a script with which a shell completes celc's command line"
     completing = commands.add_parser("completion", help=help, description=help)
@@ -258,9 +263,10 @@ def _add_fmt(commands: Any) -> None:
     fmt.add_argument(
         "source",
         type=Path,
-        nargs="+",
+        nargs="*",
         metavar="query.cel",
-        help="files, folders of .cel and .sql files, or - for standard input",
+        help="files, folders of .cel and .sql files, or - for standard input (default: the setting "
+        "paths)",
     )
     fmt.add_argument(
         "--check",
@@ -339,22 +345,18 @@ def _command(
     if several:
         more = "files, folders of .cel files"
         more += {
-            "check": ", or - for standard input",
+            "check": ", or - for standard input (default: the setting paths)",
             "warm": ", or modules that celc has written",
         }.get(name, "; several become one module")
         more += "; a .sql file has a query with MATCH_RECOGNIZE"
-        parser.add_argument("source", type=Path, nargs="+", metavar="query.cel", help=more)
+        nargs = "*" if name == "check" else "+"
+        parser.add_argument("source", type=Path, nargs=nargs, metavar="query.cel", help=more)
     else:
         more = "or a .sql file with MATCH_RECOGNIZE"
         parser.add_argument("source", type=Path, metavar="query.cel", help=more)
     _add_options(parser)
     if name != "run":
-        parser.add_argument(
-            "--schema",
-            type=Path,
-            metavar="FILE",
-            help="events whose columns are those of a table that is not declared",
-        )
+        _add_schema(parser)
     parser.add_argument(
         "--functions",
         type=Path,
@@ -362,6 +364,15 @@ def _command(
         help="the functions of Python that the queries declare with FUNCTION; the file is run",
     )
     return parser
+
+
+def _add_schema(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--schema",
+        type=Path,
+        metavar="FILE",
+        help="events whose columns are those of a table that is not declared",
+    )
 
 
 def _add_options(parser: argparse._ActionsContainer, longest: str = "no end") -> None:

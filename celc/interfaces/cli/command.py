@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import io
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from typing import TYPE_CHECKING
 
 from celc_runtime.plan.errors import OptionClash
@@ -40,6 +42,8 @@ from celc.interfaces.cli.queries import (
     read_source,
     shown_command,
 )
+from celc.interfaces.cli.settings import project
+from celc.interfaces.cli.settings.files import SettingsError
 from celc.interfaces.cli.signals import Stopped, stopped_by_signals
 
 if TYPE_CHECKING:
@@ -65,6 +69,9 @@ def _main(arguments: Sequence[str] | None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             return _COMMANDS[parsed.command](parsed)
+    except SettingsError as problem:
+        tell(str(problem))
+        return FILE_WRONG
     except CelError as problem:
         count = sum(d.severity == "error" for one in problem.problems for d in one.diagnostics)
         tell(f"{problem}\n\n{count} error{'s' if count != 1 else ''}")
@@ -80,12 +87,18 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments. Messages of argparse go where all output goes."""
+    """The arguments, with the settings of the project before those that are given. Messages of
+    argparse go where all output goes."""
     printed, told = io.StringIO(), io.StringIO()
     try:
         with redirect_stdout(printed), redirect_stderr(told):
             known = parser()
-            parsed, more = known.parse_known_args(arguments)
+            given = list(sys.argv[1:] if arguments is None else arguments)
+            parsed, more = known.parse_known_args(given)
+            with_settings = project.with_settings(known, parsed, given)
+            if with_settings != given:
+                parsed, more = known.parse_known_args(with_settings)
+            parsed.given = given
             if parsed.command == "explain" and not any(name.startswith("-") for name in more):
                 # argparse stops reading names of events where an option stands before them.
                 parsed.events += more
@@ -193,7 +206,7 @@ def _lsp(arguments: argparse.Namespace) -> int:
         raise CommandProblem(
             "the language server needs the package pygls: pip install 'celc[editor]'"
         ) from None
-    serve(options_of(arguments))
+    serve(partial(project.choices_for, arguments.given))
     return FINE
 
 
@@ -340,6 +353,14 @@ def _warm(arguments: argparse.Namespace) -> int:
     return warm.run(arguments)
 
 
+def _doctor(_: argparse.Namespace) -> int:
+    from celc.interfaces.doctor import findings, of_machine
+
+    found = [*of_machine(), *project.findings()]
+    say(findings.told(found))
+    return QUERY_WRONG if any(one.state == "wrong" for one in found) else FINE
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "compile": _compile,
     "check": _check,
@@ -349,6 +370,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "test": _test,
     "warm": _warm,
     "fmt": _fmt,
+    "doctor": _doctor,
     "lsp": _lsp,
     "completion": _completion,
 }

@@ -1,0 +1,168 @@
+"""Settings as options: what stands in the file is read as if it stood on the command line.
+
+So a setting has the meaning, the check and the words of its option, and an option that is given
+wins.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from celc.diagnostics.errors import Diagnostic, error
+from celc.diagnostics.messages.wording import guess, quote, quoted
+from celc.editor.languages import ROW_PATTERNS
+from celc.interfaces.cli.settings.files import Settings, SettingsError, shown
+from celc.options import Options
+
+PATHS = "paths"
+"""The files that commands take which are given none."""
+
+# What a person would write for each. A column is a text without a comma.
+_COLUMNS = "a column, or a list of columns"
+_TEXT = "a text"
+_TEXTS = "a text, or a list of texts"
+_NUMBER = "a number"
+_SWITCH = "true or false"
+_FILE = "the path of a file, from the folder of this one"
+_FILES = "a list of files and folders, from the folder of this one"
+
+KEYS: Mapping[str, str] = {
+    "order_by": _COLUMNS,
+    "tiebreak": _COLUMNS,
+    "ties": _TEXT,
+    "at_end": _TEXT,
+    "type_column": _TEXT,
+    "first_order": _SWITCH,
+    "max_states": _NUMBER,
+    "max_work": _NUMBER,
+    "max_compile_seconds": _NUMBER,
+    "schema": _FILE,
+    "delimiter": _TEXT,
+    "null_text": _TEXTS,
+    "time_format": _TEXT,
+    "time_zone": _TEXT,
+    "on_null_type": _TEXT,
+    PATHS: _FILES,
+}
+"""Each setting, and what its value is. The others are options of single calls."""
+
+_NO_SETTINGS = {
+    "functions": "a file of Python is run only where the command line names it: --functions",
+}
+
+_OF_OPTIONS = frozenset(one.name for one in fields(Options))
+
+
+def words_of(
+    settings: Settings, command: argparse.ArgumentParser, *, of_rows: bool = False
+) -> list[str]:
+    """The settings that a command has options for, as words of the command line.
+
+    `of_rows`: the command reads one text with MATCH_RECOGNIZE, which has not all options of CEL.
+    Raises SettingsError with all that is wrong in the file, whether this command asks for it or
+    not: a misspelt key is never passed over.
+    """
+    found: list[str] = []
+    wrong: list[Diagnostic] = []
+    actions = {action.dest: action for action in command._actions if action.option_strings}
+    for key, value in settings.values.items():
+        texts = _texts(settings, key, value, wrong)
+        action = actions.get(key)
+        if not texts or action is None:
+            continue
+        if of_rows and key in _OF_OPTIONS and key not in ROW_PATTERNS.options:
+            continue
+        flag = action.option_strings[-1]
+        if action.nargs == 0:
+            found.append(flag)
+            continue
+        problem = next(filter(None, (_refused(action, text) for text in texts)), None)
+        if problem is not None:
+            wrong.append(error("settings", settings.place(key), f"{key}: {problem}"))
+        found += [f"{flag}={text}" for text in texts]
+    if wrong:
+        wrong.sort(key=lambda one: one.span.start)
+        raise SettingsError(settings.source, tuple(wrong))
+    return found
+
+
+def paths_of(settings: Settings) -> list[Path]:
+    """The files and folders of the setting `paths`; none without it."""
+    wrong: list[Diagnostic] = []
+    texts = _texts(settings, PATHS, settings.values.get(PATHS, []), wrong)
+    if wrong:
+        raise SettingsError(settings.source, tuple(wrong))
+    return [Path(text) for text in texts]
+
+
+def _texts(settings: Settings, key: str, value: Any, wrong: list[Diagnostic]) -> list[str]:
+    """The value as the option takes it, in parts; empty where there is nothing to say."""
+    place = settings.place(key)
+    if key not in KEYS:
+        if key in _NO_SETTINGS:
+            wrong.append(error("settings", place, f"{key} is no setting", _NO_SETTINGS[key]))
+        else:
+            known = f"settings: {', '.join(map(quote, KEYS))}"
+            wrong.append(
+                error(
+                    "settings", place, f"there is no setting {quote(key)}", *guess(key, KEYS), known
+                )
+            )
+        return []
+    kind = KEYS[key]
+    texts = _of_kind(settings, kind, value)
+    if texts is None:
+        wrong.append(error("settings", place, f"{key} is {kind}, and this is {_said(value)}"))
+        return []
+    return texts
+
+
+def _of_kind(settings: Settings, kind: str, value: Any) -> list[str] | None:
+    """The parts of a value; None: it is of another kind."""
+    if kind is _SWITCH:
+        return None if not isinstance(value, bool) else ["true"] * value
+    if kind is _NUMBER:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return [str(value)] if is_number else None
+    listed = kind in (_COLUMNS, _TEXTS, _FILES)
+    given = [value] if isinstance(value, str) and kind is not _FILES else value
+    if not listed:
+        given = [value]
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        return None
+    if kind in (_FILE, _FILES):
+        return [shown(settings.path.parent / one) for one in given]
+    return [",".join(given)] if kind is _COLUMNS and given else given
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "a list of other values" if value else "an empty list"
+    if isinstance(value, dict):
+        return "a table"
+    return quote(value) if isinstance(value, str) else str(value)
+
+
+def _refused(action: argparse.Action, text: str) -> str | None:
+    """Why an option does not take a text; None: it does."""
+    value: Any = text
+    if action.type is not None:
+        try:
+            value = action.type(text)  # type: ignore[operator]
+        except argparse.ArgumentTypeError as problem:
+            return str(problem)
+        except ValueError:
+            return f"{text} is no whole number" if action.type is int else f"it cannot be {text}"
+    if action.choices is not None and value not in action.choices:
+        return f"it cannot be {quote(text)}; it can be {_choices(action.choices)}"
+    return None
+
+
+def _choices(choices: Any) -> str:
+    return quoted(map(str, choices))
