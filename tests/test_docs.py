@@ -49,7 +49,14 @@ from celc.options import Options
 from celc.plan.program import Program
 from celc.plan.strategy import BranchFree, ByDefinition, Checked, Keyed, StraightLine, UnionLists
 
-PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
+PAGES = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "examples/README.md",
+)
 FOLDERS = ("docs", "celc", "runtime", "generated")
 DOCUMENTS = [
     *map(ROOT.joinpath, PAGES),

@@ -26,7 +26,7 @@ _NAME = f"celc-{celc.__version__}"
 _FOLDERS = ["benchmarks", "celc", "docs", "examples", "generated", "runtime", "templates"]
 _FOLDERS += ["tests", "tools"]
 _FILES = [".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"]
-_FILES += ["Makefile", "PKG-INFO", "README.md", "pyproject.toml"]
+_FILES += ["Makefile", "PKG-INFO", "README.md", "SECURITY.md", "pyproject.toml"]
 
 
 def _built(source: Path, kind: str, folder: Path, **env: str) -> Path:

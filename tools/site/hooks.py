@@ -23,6 +23,7 @@ ELSEWHERE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "ARCHITECTURE.md": "architecture.md",
+    "SECURITY.md": "security.md",
     "LICENSE": "license.txt",
     "examples/README.md": "demo.md",
     "generated/README.md": "generated.md",
