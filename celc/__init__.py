@@ -2,6 +2,8 @@
 
 The compiler and the runtime are imported where they are first used. `celc --version` needs neither,
 and `celc check` needs no runtime. (Numba and pyarrow alone take half a second.)
+
+Long: all functions that users call stand here, with what users must know of them.
 """
 
 from __future__ import annotations
@@ -317,6 +319,13 @@ def format_text(text: str, *, name: str = "query.cel", dialect: str = "cel") -> 
 
     language, source = _language_and_source(dialect, name, text)
     return formatted_text(source, language)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext celc` calls in a notebook: from then on `%%cel` compiles and runs a cell."""
+    from celc.interfaces.notebook.magic import load
+
+    load(shell, compile, report)
 
 
 def declare(table: Any, *, type_column: str | None = None, name: str | None = None) -> str:

@@ -54,7 +54,7 @@ LAYERS = {
 """The layers of each package from the top down; rooms of one layer do not import each other."""
 
 ROOMS = {
-    "celc.interfaces": (("", "cli"), ("pages",), ("doctor", "explain")),
+    "celc.interfaces": (("notebook",), ("", "cli"), ("pages",), ("doctor", "explain")),
     "celc.codegen": (
         ("",),
         ("updates",),

@@ -147,10 +147,11 @@ def queries_html(plans: Iterable[Plan], text: str) -> Html:
 # --- matches --------------------------------------------------------------------------------------
 
 
-def as_html(matches: pa.Table | pa.RecordBatch, *, rows: int = 20) -> Html:
+def as_html(matches: pa.Table | pa.RecordBatch, *, rows: int = 20, more: bool = False) -> Html:
     """Matches as a table of HTML, which a notebook shows at the end of a cell.
 
-    rows: the most matches that are shown; the text below the table gives their number. Labels show
+    rows: the most matches that are shown; the text below the table gives their number. more: these
+    are the first of matches that nobody has counted, and the text says so. Labels show
     their events one below the other, each with its position and attributes. Everything from the
     events is escaped. Raises TypeError for a value that is not an Arrow table.
     """
@@ -169,7 +170,9 @@ def as_html(matches: pa.Table | pa.RecordBatch, *, rows: int = 20) -> Html:
     )
     count = matches.num_rows
     told = f"{count:,} match{'' if count == 1 else 'es'}"
-    if count > first.num_rows:
+    if more:
+        told = f"the first {first.num_rows:,} matches; there are more"
+    elif count > first.num_rows:
         told += f", the first {first.num_rows:,} shown"
     return Html(
         f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{told}</p></div>"

@@ -104,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
     help = "run the language server that editors start (on standard input and output)"
     lsp = commands.add_parser("lsp", help=help, description=help)
     checked = lsp.add_argument_group("how queries are checked")
-    _add_options(checked, longest="5")
+    add_options(checked, longest="5")
     _add_schema(checked)
 
     help = "print a script with which a shell completes celc's command line"
@@ -354,7 +354,7 @@ def _command(
     else:
         more = "or a .sql file with MATCH_RECOGNIZE"
         parser.add_argument("source", type=Path, metavar="query.cel", help=more)
-    _add_options(parser)
+    add_options(parser)
     if name != "run":
         _add_schema(parser)
     parser.add_argument(
@@ -375,8 +375,8 @@ def _add_schema(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def _add_options(parser: argparse._ActionsContainer, longest: str = "no end") -> None:
-    """The options of a compilation; `longest` is its time limit by default."""
+def add_options(parser: argparse._ActionsContainer, longest: str = "no end") -> None:
+    """Add the options of a compilation; `longest` is its time limit by default."""
     parser.add_argument(
         "--order-by",
         metavar="COLUMNS",
