@@ -119,6 +119,9 @@ def test_it_is_a_type_for_all_others(formula: str) -> None:
         assert _rows(found.match_table(table)) == rows
         assert _rows(found.match_table(coded)) == rows
         assert _rows(found.match_table(table.to_pandas())) == rows
+        for form in (pa.large_string(), pa.string_view()):
+            texts = table.set_column(0, "type", table.column("type").cast(form))
+            assert _rows(found.match_table(texts)) == rows
         assert _rows(found.match_all_table(table)["query"]) == rows
         if "PARTITION" not in clauses:
             pieces = (batch for place in (0, 17) for batch in table[place:][:17].to_batches())

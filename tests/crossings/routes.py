@@ -23,7 +23,7 @@ from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from celc_runtime.stream.stored import sections
 from celc_runtime.stream.tasks import BucketTask
-from engines import Row, batches_of, in_parts, table_of
+from engines import Row, batches_of, in_parts, table_of, with_texts_of_any_form
 from module_streams_by_hand import module_streamed
 from parameters import rows_table
 from queries_over_queries import source_table
@@ -51,8 +51,9 @@ def given_rules(query: CompiledQuery, rules: Sequence[Row]) -> dict[str, pa.Tabl
 
 
 def by_table(query: CompiledQuery, events: Events, rules: Sequence[Row]) -> list[Row]:
-    """`match_table`."""
-    found = query.match_table(table_for(query, events), **given_rules(query, rules))
+    """`match_table`, of texts in any form."""
+    table = with_texts_of_any_form(table_for(query, events), random.Random(len(events)))
+    found = query.match_table(table, **given_rules(query, rules))
     assert found.schema.equals(query.output_schema)
     rows: list[Row] = found.to_pylist()
     return rows

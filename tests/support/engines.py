@@ -367,6 +367,29 @@ def values_of(query: CompiledQuery, row: Row) -> Row:
     return {"values": values} if values else {}
 
 
+_TEXTS = (
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int32(), pa.string()),
+    pa.dictionary(pa.int8(), pa.large_string()),
+)
+"""How texts come: of pandas and polars, too, as large ones and as views."""
+
+
+def with_texts_of_any_form(table: pa.Table, rng: random.Random) -> pa.Table:
+    """The same table, its columns of texts in forms of Arrow at random."""
+    for number, field in enumerate(table.schema):
+        if field.type == pa.string():
+            form = rng.choice(_TEXTS)
+            column = table.column(number)
+            if pa.types.is_dictionary(form):
+                texts = column.cast(form.value_type).combine_chunks()
+                column = pa.chunked_array([texts.dictionary_encode().cast(form)])
+            table = table.set_column(number, field.name, column.cast(form))
+    return table
+
+
 def answers(
     query: CompiledQuery, events: Sequence[Event], rng: random.Random
 ) -> dict[str, list[Row]]:
@@ -375,9 +398,11 @@ def answers(
     one_part = not plan.source.partition_by or plan.interleaves
     as_given = one_part and plan.source.begin is None
     ordered = table if as_given else table_of(plan, in_parts(plan, events))
-    batches = query.match_arrow(batches_of(ordered, rng))
+    batches = query.match_arrow(batches_of(with_texts_of_any_form(ordered, rng), rng))
     return {
-        "match_table": answer_of(query, query.match_table(table).to_pylist(), events),
+        "match_table": answer_of(
+            query, query.match_table(with_texts_of_any_form(table, rng)).to_pylist(), events
+        ),
         "match_arrow": answer_of(
             query, (row for batch in batches for row in batch.to_pylist()), events
         ),

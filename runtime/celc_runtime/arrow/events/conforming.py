@@ -19,7 +19,8 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema, named_type
 
-_TEXTS = (pa.string(), pa.large_string(), pa.string_view())
+TEXTS = (pa.string(), pa.large_string(), pa.string_view())
+"""The forms of a text in Arrow: pandas and polars give the second, DuckDB and polars the third."""
 
 
 def names_read(plan: Plan) -> list[str]:
@@ -100,7 +101,7 @@ def conforming_column(
     """
     found = column.type
     if pa.types.is_dictionary(found):
-        if pa.types.is_string(field.type) and found.value_type in _TEXTS:
+        if pa.types.is_string(field.type) and found.value_type in TEXTS:
             return _text_dictionary(column)
         column = column.dictionary_decode()
     type = column.type

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import in_one_piece, plain, without_views
-from celc_runtime.arrow.events.conforming import conforming_column
+from celc_runtime.arrow.events.conforming import TEXTS, conforming_column
 from celc_runtime.arrow.events.row_names import row_text
 from celc_runtime.arrow.vectors import ValueOf, column_of
 from celc_runtime.plan.expressions import Call, Column, Derived, Leaf, OfTypes, nodes_in
@@ -67,8 +67,9 @@ def _with_rest(plan: Plan, events: pa.Table) -> pa.Table:
     source = plan.source
     place = events.column_names.index(source.type_name)
     names = plain(in_one_piece(events.column(place)))
-    if not pa.types.is_string(names.type):
+    if names.type not in TEXTS:
         return events  # which is reported where columns are checked
+    names = names.cast(pa.string())
     for stream, rest in source.rest:
         known = [
             name for of, name in source.declared_types if of == stream or not source.stream_column
