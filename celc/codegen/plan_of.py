@@ -399,4 +399,11 @@ def _parameters(program: Program, *, sees_all: bool) -> rows.Parameters | None:
         concerns=concerns.of_types,
         why=concerns.why,
         course=course_of(program),
+        valid=_validity(found.valid),
     )
+
+
+def _validity(valid: core.Validity | None) -> rows.Validity | None:
+    if valid is None:
+        return None
+    return rows.Validity(valid.since, valid.until, valid.first, valid.last, valid.type.value)

@@ -1085,6 +1085,21 @@ class ParameterPattern:
 
 
 @frozen
+class Validity:
+    """VALID [since, until): attributes of the set, of the type of the first order column.
+
+    `first` and `last` are what is made of them for each row: the least and the greatest time that
+    a labelled event of a match can have. They are neither NULL nor attributes of the set.
+    """
+
+    since: str
+    until: str
+    first: str
+    last: str
+    type: DataType
+
+
+@frozen
 class Parameters:
     """FOR EACH: the answer is the union of the answers for each row of a table. The stream has a
     copy of each event for each row that the event concerns."""
@@ -1103,6 +1118,7 @@ class Parameters:
     """The parts of one row are read together, so rows come one after another, and the number is no
     key."""
     consume_by: str  # as in the text
+    valid: Validity | None = None
 
     @property
     def columns_added(self) -> frozenset[str]:

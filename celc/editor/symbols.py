@@ -120,6 +120,8 @@ class _File:
             self._add("parameters", (), rows.name, declares=True)
             for attribute in rows.attributes:
                 self._add("parameter", (rows.name.text,), attribute.name, declares=True)
+            for name in () if rows.valid is None else rows.valid.names:
+                self._add("parameter", (rows.name.text,), name)
         for aggregate in self._file.aggregates:
             self._aggregate(aggregate)
         for function in self._file.functions:

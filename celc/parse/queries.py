@@ -116,9 +116,15 @@ class QueryBuilder(FormulaBuilder):
         return syntax.TypeField(name_of(c[0]), c[2], c[0].span.to(c[2].span))
 
     def parameters_declaration(self, c: Values) -> syntax.ParametersDeclaration:
-        attributes = tuple(c[3]) if len(c) == 5 else ()
+        attributes = tuple(c[3]) if len(c) > 4 else ()
         self._sets[name_text(c[1])] = None
-        return syntax.ParametersDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
+        valid = c[5] if len(c) == 6 else None
+        span = c[0].span.to(c[-1].span)
+        return syntax.ParametersDeclaration(name_of(c[1]), attributes, span, valid)
+
+    def valid(self, c: Values) -> syntax.ValidClause:
+        names = tuple(name_of(token) for token in c[2])
+        return syntax.ValidClause(names, c[0].span.to(c[3].span))
 
     def aggregate_declaration(self, c: Values) -> syntax.AggregateDeclaration:
         # Names without a label are its parameters and its state.

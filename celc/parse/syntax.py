@@ -637,12 +637,21 @@ class EventDeclaration:
 
 
 @frozen
+class ValidClause:
+    """`VALID [since, until)`; other numbers of names are errors later."""
+
+    names: tuple[Name, ...]
+    span: Span = _span()
+
+
+@frozen
 class ParametersDeclaration:
-    """`PARAMETERS rule { … }`."""
+    """`PARAMETERS rule { … } VALID [since, until)`."""
 
     name: Name
     attributes: tuple[AttributeDeclaration, ...]
     span: Span = _span()
+    valid: ValidClause | None = None
 
 
 @frozen

@@ -15,6 +15,7 @@ from dataclasses import field, replace
 from typing import Any, Literal, TypeVar, assert_never
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.names import unused_name
 
 from celc.core import formula as core
 from celc.core.formula import AttributeDeclaration, DataType, EventType
@@ -27,11 +28,13 @@ from celc.core.traversal import (
     with_terms,
     with_types_and_windows,
 )
+from celc.core.valid import valid_only
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import parameters as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.extents import Labels
+from celc.resolve.readers import ORDERED
 from celc.resolve.types.written import type_of_written
 
 # --- declarations ---------------------------------------------------------------------------------
@@ -45,6 +48,8 @@ class ParameterSet:
     attributes: Mapping[str, DataType]
     flawed: frozenset[str]  # attributes with a wrong type, which has been reported
     place: Span
+    valid: core.Validity | None = None
+    valid_place: Span | None = None  # of VALID, also where it is wrong, which has been reported
 
 
 def declare_parameters(
@@ -74,8 +79,37 @@ def declare_parameters(
             if data_type is not None:
                 attributes[text] = data_type
         flawed = frozenset(places.keys() - attributes.keys())
-        declared[name] = ParameterSet(name, attributes, flawed, place)
+        clause = node.valid
+        valid = None if clause is None else _validity(clause, name, attributes, flawed, found)
+        place_of_valid = None if clause is None else clause.span
+        declared[name] = ParameterSet(name, attributes, flawed, place, valid, place_of_valid)
     return declared
+
+
+def _validity(
+    clause: syntax.ValidClause,
+    owner: str,
+    attributes: Mapping[str, DataType],
+    flawed: frozenset[str],
+    found: Diagnostics,
+) -> core.Validity | None:
+    """From when to when a row counts; None where that is declared wrongly."""
+    names = [name.text for name in clause.names]
+    if len(names) != 2 or names[0] == names[1]:
+        found.add(messages.two_times(clause.span))
+        return None
+    for one in clause.names:
+        if one.text not in attributes:
+            if one.text not in flawed:
+                found.add(messages.unknown_parameter(one.text, owner, list(attributes), one.span))
+            return None
+    types = [attributes[name] for name in names]
+    if types[0] is not types[1] or types[0] not in ORDERED:
+        span = clause.names[0].span.to(clause.names[1].span)
+        found.add(messages.types_of_times(types[0].value, types[1].value, span))
+        return None
+    first, last = (unused_name(f"{name}#", attributes) for name in names)
+    return core.Validity(*names, first, last, types[0])
 
 
 # --- the set of a query ---------------------------------------------------------------------------
@@ -153,6 +187,29 @@ def for_each_of(
     while any(one.startswith((f"{prefix}.", f"{prefix}#")) for one in taken):
         prefix = f".{prefix}"
     return ForEach(declared[name], span, prefix)
+
+
+def check_valid(
+    each: ForEach,
+    order_by: tuple[AttributeDeclaration, ...],
+    uncertain: bool,
+    found: Diagnostics,
+) -> None:
+    """Report a query whose order column VALID cannot be compared with."""
+    valid, place = each.set.valid, each.set.valid_place
+    if valid is None or place is None:
+        return
+    if uncertain:
+        found.add(messages.valid_of_uncertain(each.clause, place))
+    elif not order_by:
+        found.add(messages.valid_without_order(valid.type.value, each.clause, place))
+    elif order_by[0].type is not valid.type:
+        order = order_by[0]
+        found.add(
+            messages.type_of_valid(
+                (valid.since, valid.type.value), (order.name, order.type.value), each.clause, place
+            )
+        )
 
 
 def _nodes_below(node: Any) -> Iterator[Any]:
@@ -353,6 +410,11 @@ def _columns_of(each: ForEach) -> tuple[AttributeDeclaration, ...]:
         for name, data_type in each.set.attributes.items()
         if name in each.read
     ]
+    if each.set.valid is not None:
+        valid = each.set.valid
+        values += [
+            AttributeDeclaration(each.column(name), valid.type) for name in (valid.first, valid.last)
+        ]
     return (*values, *(AttributeDeclaration(name, DataType.BOOLEAN) for name in each.patterns))
 
 
@@ -368,6 +430,11 @@ def on_rows(query: core.Query, each: ForEach, shown: tuple[str, ...] | None) -> 
     """The query over a stream with a copy of each event for each row that it concerns. `shown` are
     the attributes of the set in its column, None: all."""
     number, position = _fixed_columns(each)
+    valid = each.set.valid
+    if valid is not None:
+        time, first, last = query.order_by[0], each.column(valid.first), each.column(valid.last)
+        query = replace(query, formula=valid_only(query.formula, time, first, last))
+    made = () if valid is None else (valid.first, valid.last)
     waits = any(_waits_for_events(part, query) for part in formulas_in(query.formula))
     windows = (*([] if query.window is None else [query.window]), *windows_in(query.formula))
     counts = any(window.unit is core.WindowUnit.EVENTS for window in windows) and not waits
@@ -383,7 +450,8 @@ def on_rows(query: core.Query, each: ForEach, shown: tuple[str, ...] | None) -> 
         attributes=tuple(AttributeDeclaration(*one) for one in each.set.attributes.items()),
         shown=tuple(each.set.attributes) if shown is None else shown,
         columns=tuple(
-            (each.column(name), name) for name in each.set.attributes if name in each.read
+            (each.column(name), name)
+            for name in (*(one for one in each.set.attributes if one in each.read), *made)
         ),
         patterns=tuple(each.patterns.values()),
         number=number.name,
@@ -391,6 +459,7 @@ def on_rows(query: core.Query, each: ForEach, shown: tuple[str, ...] | None) -> 
         sees_all=waits,
         row_by_row=row_by_row,
         consume_by=query.consume_by,
+        valid=valid,
     )
     streams = tuple(
         replace(stream, event_types=_with_columns(stream.event_types, each))

@@ -16,7 +16,7 @@ from celc.resolve.formulas import Builder
 from celc.resolve.labels import Annotator
 from celc.resolve.local_windows import is_bounded, lift_windows
 from celc.resolve.output import Selection, check_columns, select, shown_of_set
-from celc.resolve.parameters import declare_parameters, on_rows
+from celc.resolve.parameters import check_valid, declare_parameters, on_rows
 from celc.resolve.query_clauses import (
     QueryClauses,
     check_window_length,
@@ -203,6 +203,8 @@ def _query(
         kept = selection.labels if total is None else frozenset(scoped.labels)
         check_labels(formula, kept, found)
         check_values(selection.items, scoped.labels, found)
+    if schema.for_each is not None and around.order_is_known:
+        check_valid(schema.for_each, around.order_by, uncertain is not None, found)
     rate = rate_of(node, around, schema, found)
     formula, rate = with_support(formula, rate, selection.labels)
     limited = around.limit is not None and rate is None
@@ -247,7 +249,7 @@ def _query(
         if len(query.order_by) != 1:
             return None  # which has been reported
         query = over_queries(query, reads)
-    if schema.for_each is None:
+    if schema.for_each is None or found.has_errors:
         return query
     return on_rows(query, schema.for_each, selection.parameters)
 

@@ -43,7 +43,7 @@ from .nodes import (
     parts_of,
     windows_in,
 )
-from .parameters import check_parameters, distinct, shown_values, with_row
+from .parameters import check_parameters, rows_of, shown_values, with_row
 from .parser import parse
 from .rates import check_rate, kept, known_times, preference
 from .semantics import ComplexEvent, Evaluator, positions_of, projected, select, select_per_start
@@ -111,7 +111,7 @@ def evaluate(
     if name is not None and name not in (parameters or {}):
         raise CelError(f"no table is given for the parameter set {name}")
     kinds = {} if name is None else file.parameters[name]
-    rows = [{}] if name is None else distinct((parameters or {})[name], kinds)
+    rows = [{}] if name is None else rows_of(file, name, (parameters or {})[name])
     found: list[Match] = []
     for row in rows or [dict.fromkeys(kinds)]:
         stream = open_stream(

@@ -19,7 +19,7 @@ from .clauses import Match, Part, Stream, pick_query, stream_of
 from .conditions import labels_in
 from .lasting import lasting_streams, read_by
 from .names import Schema, kept_labels
-from .parameters import check_parameters, distinct, shown_values, with_row
+from .parameters import check_parameters, rows_of, shown_values, with_row
 from .parser import parse
 from .rates import preference
 from .semantics import ComplexEvent, Evaluator, positions_of, support
@@ -92,7 +92,7 @@ def near_misses(
         raise CelError(f"no event has {', '.join(sorted(unknown))}")
     name = asked.for_each
     kinds = {} if name is None else file.parameters[name]
-    rows = [{}] if name is None else distinct((parameters or {})[name], kinds)
+    rows = [{}] if name is None else rows_of(file, name, (parameters or {})[name])
 
     def opened(one: n.Query, *, row: Mapping[str, Any], end: str) -> Stream:
         made = one if name is None else with_row(one, kinds, row)

@@ -372,11 +372,13 @@ def plain(names: Labels) -> Labels:
 
 @dataclass(frozen=True, eq=False)
 class Atom(Formula):
-    """`R` or `S>R`; `place` is where it stands in the text."""
+    """`R` or `S>R`; `place` is where it stands in the text. `times`: of a query FOR EACH a row with
+    VALID, since and until, None where there is no bound."""
 
     stream: str | None
     type: str
     place: int
+    times: tuple[Any, Any] | None = None
 
     @cached_property
     def labels(self) -> Labels:
@@ -764,7 +766,8 @@ class Query:
 class File:
     """A `.cel` file: the event types of all its streams, its queries, its parameter sets with
     their attributes, the streams whose time is uncertain, those whose events last: stream → the
-    attributes of start and end, and what formulas that are sequences are made of."""
+    attributes of start and end, what formulas that are sequences are made of, and the attributes of
+    VALID by parameter set."""
 
     streams: tuple[str, ...]
     types: tuple[EventType, ...]
@@ -773,3 +776,4 @@ class File:
     uncertain: dict[str, Uncertain] = field(default_factory=dict)
     lasting: dict[str, tuple[str, str]] = field(default_factory=dict)
     sequences: dict[Formula, Any] = field(default_factory=dict)
+    valid: dict[str, tuple[str, str]] = field(default_factory=dict)

@@ -11,19 +11,26 @@ from typing import Any
 
 from .nodes import (
     As,
+    Atom,
     Attribute,
     ExpressionItem,
     File,
     Formula,
     LabelItem,
     Literal,
+    OtherEvent,
+    Project,
     Query,
     Rename,
+    Unless,
     parts_of,
 )
 from .values import CelError, Kind, datum_of
 
 Row = Mapping[str, Any]
+
+_TIMES = "(times)"
+"""What a row has beside its values where the set has VALID."""
 
 
 def check_parameters(query: Query, file: File) -> None:
@@ -97,8 +104,45 @@ def with_row(query: Query, kinds: Mapping[str, Kind], row: Row) -> Query:
     if items is not None:
         items = tuple(changed(one) for one in items if one not in hidden)
     formula: Formula = changed(query.formula)
+    if _TIMES in row:
+        formula = _valid(formula, row[_TIMES], None)
     having = changed(query.having)
     return replace(query, formula=formula, items=items, having=having, for_each=None)
+
+
+def _valid(formula: Formula, times: Any, kept: frozenset[str] | None) -> Formula:
+    """The formula with times of its events, where one of their labels is in `kept` at the end; None:
+    all are. What is absent has none."""
+    match formula:
+        case Atom():
+            is_labelled = kept is None or formula.type in kept
+            return replace(formula, times=times) if is_labelled else formula
+        case As():
+            body = formula.body
+            return replace(formula, body=_valid(body, times, _kept_around(formula.label, kept)))
+        case Rename():
+            inner = kept
+            if kept is not None:
+                old = {formula.old} if formula.new in kept else set()
+                inner = (kept - {formula.old}) | old
+            return replace(formula, body=_valid(formula.body, times, inner))
+        case Project():
+            names = frozenset(formula.labels)
+            inner = names if kept is None else names & kept
+            return replace(formula, body=_valid(formula.body, times, inner))
+        case OtherEvent():
+            return formula
+        case Unless():
+            return replace(formula, left=_valid(formula.left, times, kept))
+        case _:
+            matched = [name for name in ("left", "right", "body") if hasattr(formula, name)]
+            return replace(
+                formula, **{name: _valid(getattr(formula, name), times, kept) for name in matched}
+            )
+
+
+def _kept_around(label: str, kept: frozenset[str] | None) -> frozenset[str] | None:
+    return None if kept is None or label in kept else kept
 
 
 def shown_values(query: Query, kinds: Mapping[str, Kind], row: Row) -> tuple[tuple[str, Any], ...]:
@@ -106,6 +150,38 @@ def shown_values(query: Query, kinds: Mapping[str, Kind], row: Row) -> tuple[tup
     asked = [one.attributes for one in shown(query) if one.attributes is not None]
     names = asked[0] if asked else tuple(kinds)
     return tuple((name, datum_of(kinds[name], row.get(name)).value) for name in names)
+
+
+def rows_of(file: File, name: str, rows: Sequence[Row]) -> list[Row]:
+    """The rows of a table that differ, with their times where the set has VALID: of versions with
+    one key each ends where the next begins. CelError where they go wrong."""
+    kinds = file.parameters[name]
+    found = distinct(rows, kinds)
+    if name not in file.valid:
+        return found
+    since, until = file.valid[name]
+    key = next(iter(kinds))
+
+    def value(row: Row, attribute: str) -> Any:
+        return datum_of(kinds[attribute], row.get(attribute)).value
+
+    made: list[Row] = []
+    for row in found:
+        begin, end = value(row, since), value(row, until)
+        if begin is not None and end is not None and end < begin:
+            raise CelError(f"{row} ends before it begins")
+        of_key = [one for one in found if one is not row and _same(value(one, key), value(row, key))]
+        begins = [value(one, since) for one in of_key]
+        if begin in begins:
+            raise CelError(f"two versions begin at {begin}")
+        later = [one for one in begins if one is not None and (begin is None or one > begin)]
+        end = min([*later, *([] if end is None else [end])], default=None)
+        made.append({**row, _TIMES: (begin, end)})
+    return made
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other or (one != one and other != other))
 
 
 def distinct(rows: Sequence[Row], kinds: Mapping[str, Kind]) -> list[Row]:

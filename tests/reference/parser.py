@@ -405,6 +405,7 @@ class _FileParser(_FormulaParser):
         streams: list[str] = []
         types: list[EventType] = []
         parameters: dict[str, dict[str, Kind]] = {}
+        valid: dict[str, tuple[str, str]] = {}
         uncertain: dict[str, Uncertain] = {}
         lasting: dict[str, tuple[str, str]] = {}
         while True:
@@ -425,6 +426,8 @@ class _FileParser(_FormulaParser):
                     raise CelError(f"parameter set {name} is declared twice")
                 parameters[name], _ = self._attributes()
                 self.conditions.sets.add(name)
+                if cursor.accept_word("VALID"):
+                    valid[name] = self._two_attributes("VALID", closing=")")
                 continue
             if not cursor.accept_word("CREATE"):
                 break
@@ -462,6 +465,7 @@ class _FileParser(_FormulaParser):
             uncertain,
             lasting,
             self.sequences,
+            valid,
         )
 
     def _times(self) -> tuple[str, str, Window, str | None]:
@@ -472,11 +476,11 @@ class _FileParser(_FormulaParser):
         weighted = self.cursor.accept_word("WEIGHTED")
         return low, high, by, self.cursor.attribute() if weighted else None
 
-    def _two_attributes(self, word: str) -> tuple[str, str]:
+    def _two_attributes(self, word: str, closing: str = "]") -> tuple[str, str]:
         cursor = self.cursor
         cursor.expect("[")
         names = self._attribute_names()
-        cursor.expect("]")
+        cursor.expect(closing)
         if len(names) != 2:
             raise CelError(f"{word} takes two attributes")
         return names[0], names[1]

@@ -311,8 +311,19 @@ class Evaluator:
     def _atom(self, atom: n.Atom) -> Iterable[ComplexEvent]:
         for i in range(self.first, len(self.rows)):
             row = self.rows[i]
-            if row.type == atom.type and atom.stream in (None, row.stream):
+            is_meant = row.type == atom.type and atom.stream in (None, row.stream)
+            if is_meant and self._is_valid(row, atom.times):
                 yield *self.instants[i], frozenset([(atom.type, i)])
+
+    def _is_valid(self, row: Row, times: tuple[Any, Any] | None) -> bool:
+        """Whether an event is from since on and before until, None where there is no bound."""
+        if times is None:
+            return True
+        assert self.order_by is not None
+        datum, (since, until) = row.values.get(self.order_by), times
+        if datum is None or datum.value is None:
+            return False
+        return (since is None or since <= datum.value) and (until is None or datum.value < until)
 
     def _labelled(self, formula: n.As, nu: Environment) -> Iterable[ComplexEvent]:
         for i, j, mu in self.matches(formula.body, nu):

@@ -30,7 +30,7 @@ from .nodes import (
 )
 from .own_aggregates import Variables, holds, of_values
 from .own_aggregates import value as value_of_variables
-from .parameters import check_parameters, distinct, shown_values
+from .parameters import check_parameters, rows_of, shown_values
 from .parser import parse
 from .values import (
     WHOLE_NUMBERS,
@@ -89,7 +89,7 @@ def evaluate_totals(
     check_parameters(asked, file)
     name, found = asked.for_each, []
     kinds = {} if name is None else file.parameters[name]
-    rows = [{}] if name is None else distinct((parameters or {})[name], kinds)
+    rows = [{}] if name is None else rows_of(file, name, (parameters or {})[name])
     for row in rows or [dict.fromkeys(kinds)]:
         stream = open_stream(
             text,

@@ -73,6 +73,9 @@ _LANGUAGES = tuple(
 _NUMBER = "nr"
 """An attribute of the set that tells rows apart."""
 
+_VERSION = "version"
+"""An attribute of the set that versions of one row share."""
+
 _NOT_YET = {"parameter-without-event", "computed-pattern"}
 """What cannot be compiled yet."""
 
@@ -83,8 +86,9 @@ _MEANINGLESS = {"compared-types", "parameters-as-label", "call-arguments", "cons
 # --- what is drawn --------------------------------------------------------------------------------
 
 
-def for_each(rng: random.Random, text: str, plan: Plan) -> str:
-    """The query with a parameter set; `plan` is the plan of the query without it."""
+def for_each(rng: random.Random, text: str, plan: Plan, time: str | None = None) -> str:
+    """The query with a parameter set; `plan` is the plan of the query without it. time: an order
+    column, by which the rows of the set are versions."""
     event = re.search(r"EVENT \w+ \{ (.*?) \}", text)
     assert event is not None
     start = text.index("SELECT ")
@@ -104,7 +108,13 @@ def for_each(rng: random.Random, text: str, plan: Plan) -> str:
         item = f"LAST(`{label}`.{name}) {rng.choice('+-*')} rule.{rng.choice(numeric)}"
         lines[0] += f", {item} AS each_0"
     lines[where - 1] += " FOR EACH rule"
-    declared += f"PARAMETERS rule {{ {_NUMBER}: INT, {event[1]} }}\n"
+    declared += f"PARAMETERS rule {{ {_VERSION}: INT, " if time else "PARAMETERS rule { "
+    declared += f"{_NUMBER}: INT, {event[1]}"
+    found = re.search(rf"\b{time}: (\w+)", event[1])
+    if time is not None and found is not None:
+        declared += f", since: {found[1]}, until: {found[1]} }} VALID [since, until)\n"
+    else:
+        declared += " }\n"
     return declared + "\n".join(lines) + "\n"
 
 
@@ -164,6 +174,20 @@ def _without_set(rng: random.Random, ties: str | None, depth: int) -> Drawn:
     return drawn(rng, rng.choice(_LANGUAGES), depth)
 
 
+def with_times(rng: random.Random, query: Drawn, rows: list[dict[str, Any]]) -> None:
+    """Give rows times between those of events, and keys: of some keys several versions."""
+    taken = set()
+    times = [row[query.order_by] for row in rows if row.get(query.order_by) is not None] or [None]
+    for row in rows:
+        bounds = [rng.choice((*times, None, None)) for _ in range(2)]
+        if None not in bounds:
+            bounds.sort()
+        row |= {_VERSION: rng.choice((None, 1, 1, 1, 2)), "since": bounds[0], "until": bounds[1]}
+        while (row[_VERSION], row["since"]) in taken:
+            row[_VERSION] = (row[_VERSION] or 0) + 1
+        taken.add((row[_VERSION], row["since"]))
+
+
 def rules_for(rng: random.Random, query: Drawn) -> list[dict[str, Any]]:
     """Rows with the values that events have; some come twice."""
     made: list[dict[str, Any]] = []
@@ -177,6 +201,8 @@ def rules_for(rng: random.Random, query: Drawn) -> list[dict[str, Any]]:
                 row[name] = None
         if row.get("name") is not None and rng.random() < 0.2:
             row["name"] = rng.choice(("_", "p%", "%", "[pq]+"))
+    if "VALID" in query.text:
+        with_times(rng, query, rows)
     rows += [dict(row) for row in rows if rng.random() < 0.2]
     rng.shuffle(rows)
     return rows
@@ -325,12 +351,13 @@ def answered(
 @dataclass
 class Counts(Tally):
     """What has been compared; indexed: queries whose rows an index finds; followed: those whose
-    rows are followed. not_yet: queries that cannot be compiled."""
+    rows are followed. not_yet: queries that cannot be compiled. timed: queries with VALID."""
 
     indexed: int = 0
     followed: int = 0
     not_yet: int = 0
     totals: int = 0
+    timed: int = 0
 
 
 def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False) -> None:
@@ -349,7 +376,8 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
     try:
         with interpreted():
             plan = only_query(matcher_of(plain.text, order_by)).plan
-        query = replace(plain, text=for_each(rng, plain.text, plan))
+        time = order_by if rng.random() < 0.5 else None
+        query = replace(plain, text=for_each(rng, plain.text, plan, time))
         if by_numba:
             matcher = celc.compile(query.text, order_by=order_by, ties=ties)
             matchers: Mapping[str, Matcher] = {"chosen": matcher}
@@ -422,6 +450,7 @@ def compare(
         tally.indexed += any(concern.ways for concern in parameters.concerns or ())
         tally.followed += parameters.course is not None
         tally.totals += "SELECT TOTAL" in text
+        tally.timed += parameters.valid is not None
 
 
 # --- tests ----------------------------------------------------------------------------------------
@@ -435,6 +464,7 @@ def test_random_parameters() -> None:
     assert len(tally.texts) >= 5, tally
     assert tally.pairs_with_matches >= 3, tally
     assert tally.indexed >= 1, tally
+    assert tally.timed >= 1, tally
 
 
 @pytest.mark.long
@@ -465,7 +495,7 @@ def main() -> None:
     for seed in range(asked.first, asked.end):
         check(seed, tally, by_numba=asked.numba)
     print(tally, f"indexed {tally.indexed}, followed {tally.followed}, totals {tally.totals}")
-    print(f"not yet {tally.not_yet}")
+    print(f"not yet {tally.not_yet}, timed {tally.timed}")
 
 
 if __name__ == "__main__":

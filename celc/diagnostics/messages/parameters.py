@@ -36,6 +36,62 @@ def event_type_and_set(name: str, span: Span, declared: Span) -> Diagnostic:
     return error("called-like-parameters", span, message, hint, related=related)
 
 
+def two_times(span: Span) -> Diagnostic:
+    """`VALID [since)` and `VALID [since, since)`."""
+    message = "VALID needs two attributes: from when a row counts, and until when"
+    return error("valid-times", span, message, "write VALID [since, until)")
+
+
+def types_of_times(since: str, until: str, span: Span) -> Diagnostic:
+    """`VALID [since, until)` where since is a LONG and until a TIMESTAMP, or both are STRING."""
+    return error(
+        "valid-type",
+        span,
+        f"the two times are {since} and {until}; they must be of one type, a number or a time",
+        "declare both with the type of the order column: TIMESTAMP, DATE or a type of numbers",
+    )
+
+
+def type_of_valid(
+    since: tuple[str, str], order: tuple[str, str], span: Span, declared: Span
+) -> Diagnostic:
+    """VALID of two DATEs in a query whose events are ordered by a TIMESTAMP."""
+    (name, type), (column, other) = since, order
+    return error(
+        "valid-order",
+        span,
+        f"VALID is of type {type}, and the events of this query are ordered by {quote(column)}, "
+        f"which is {other}",
+        f"declare {written(name)} and the attribute beside it as {other}",
+        related=(Related(declared, "VALID is declared here"),),
+    )
+
+
+def valid_without_order(type: str, span: Span, declared: Span) -> Diagnostic:
+    """VALID in a query whose events have no order column."""
+    return error(
+        "valid-without-order",
+        span,
+        "VALID compares a row with the time of events, and nothing says which attribute orders "
+        "the events of this query",
+        f"name an attribute of type {type}: --order-by ts, order_by='ts' in Python, or WITHIN … "
+        "[ts]",
+        related=(Related(declared, "VALID is declared here"),),
+    )
+
+
+def valid_of_uncertain(span: Span, declared: Span) -> Diagnostic:
+    """VALID in a query over events of uncertain time."""
+    return error(
+        "valid-uncertain",
+        span,
+        "VALID compares a row with the time of events, and that of this query's events is "
+        "uncertain",
+        "compare the earliest or the latest time with an attribute of the set in a condition",
+        related=(Related(declared, "VALID is declared here"),),
+    )
+
+
 # --- FOR EACH -------------------------------------------------------------------------------------
 
 

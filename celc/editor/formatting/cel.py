@@ -43,7 +43,7 @@ _CALLED = frozenset(
     {"NAME", "ATTRIBUTE", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PREV", "IF", "RSQB"}
 )
 _SPACE_BEFORE_BRACKET = frozenset(
-    {"INTEGER", "DOUBLE", "UNIT", "BY", "COMMA", "UNCERTAIN", "LASTING"}
+    {"INTEGER", "DOUBLE", "UNIT", "BY", "COMMA", "UNCERTAIN", "LASTING", "VALID"}
 )
 
 
@@ -182,7 +182,7 @@ class _Layout:
         if isinstance(statement, syntax.StreamDeclaration):
             return self._stream(start, end)
         if isinstance(statement, syntax.ParametersDeclaration):
-            return self._declared(start, end)
+            return self._set(start, end)
         if isinstance(statement, syntax.AggregateDeclaration):
             return self._aggregate(start, end)
         if isinstance(statement, syntax.FunctionDeclaration):
@@ -212,6 +212,14 @@ class _Layout:
         opening = start + 2
         head = self._chains.flat(start, opening)
         return box(head, SPACE, self._chains.bracket(opening, end - 1, 0, gap=" "))
+
+    def _set(self, start: int, end: int) -> Box:
+        """`PARAMETERS rule { … }`, with `VALID [since, until)` behind it or without."""
+        behind = self._closing[start + 2] + 1
+        declared = self._declared(start, behind)
+        if behind == end:
+            return declared
+        return box(declared, SPACE, self._chains.flat(behind, end))
 
     def _aggregate(self, start: int, end: int) -> Box:
         kinds = ("STATE", "STEP", "RESULT")

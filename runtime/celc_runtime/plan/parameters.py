@@ -109,6 +109,22 @@ class Course:
         return any(map(self.waits, range(1, len(self.passes) + 1)))
 
 
+@frozen
+class Validity:
+    """VALID [since, until): the times of labelled events of a row's matches.
+
+    Rows with one key, the first attribute of the set, are versions of one another. `first` and
+    `last` are columns of rows that the runtime makes: the least and the greatest time of a labelled
+    event, never NULL. In a row that is never valid, `last` is less than `first`.
+    """
+
+    since: str  # an attribute of the set; NULL: from the beginning
+    until: str  # an attribute of the set; NULL: for ever
+    first: str
+    last: str
+    type: str  # of all four, and of the first order column
+
+
 @frozen(kw_only=True)
 class Parameters:
     """The parameter set of a query FOR EACH, and how its values come to the events."""
@@ -128,8 +144,11 @@ class Parameters:
     why: str = ""  # the reason for None
     course: Course | None = None
     """How rows are followed where all events of a partition are at hand; None: they are not."""
+    valid: Validity | None = None  # None: rows are valid at any time
 
     def type_of(self, attribute: str) -> str:
+        if self.valid is not None and attribute in (self.valid.first, self.valid.last):
+            return self.valid.type
         return next(one.type for one in self.attributes if one.name == attribute)
 
     @property

@@ -207,6 +207,7 @@ def with_rows(
     columns.insert(len(plan.source.partition_by), structs)
     if ids is not None:
         if "hashes" not in rows.kept:
-            rows.kept["hashes"] = hashes(rows.columns, rows.count)
+            declared = {one.name: rows.columns[one.name] for one in parameters.attributes}
+            rows.kept["hashes"] = hashes(declared, rows.count)
         columns.insert(0, with_rows_in(ids, rows.kept["hashes"][:, np.asarray(places)]))
     return pa.RecordBatch.from_arrays(columns, schema=schema)

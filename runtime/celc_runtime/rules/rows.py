@@ -10,20 +10,20 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain
 from celc_runtime.arrow.events.conforming import conforming
-from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.parameters import OfBoth, Parameters
 from celc_runtime.plan.plan import Attribute, Plan, Source
 from celc_runtime.plan.strategy import All
 from celc_runtime.program import Program, Rows
+from celc_runtime.rules.versions import coded_keys, with_times
 
 
 def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
     """The rows of the table that a call gives for the parameter set of a query.
 
     tables: one at least. Raises TypeError for a table without a set and a value that is not a
-    table; EventError if the table does not fit the declaration.
+    table; EventError if the table does not fit the declaration, or is wrong in its versions.
     """
     parameters = program.plan.source.parameters
     wanted = [] if parameters is None else [parameters.name]
@@ -38,8 +38,11 @@ def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
 def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
     """The rows of a table in any form that `match_table` takes; equal rows count once.
 
-    So the answer does not depend on which of them comes first.
+    So the answer does not depend on which of them comes first. Rows that were read before are
+    taken as they are.
     """
+    if isinstance(table, Rows):
+        return table
     reader = _reader(query, parameters)
     try:
         found = table_of(reader, table)
@@ -51,7 +54,8 @@ def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
         raise type(problem)(f"parameters {parameters.name!r}: {problem}") from None
     columns = {one.name: as_keys(plain(batch.column(one.name))) for one in parameters.attributes}
     rows = Rows(len(batch), columns)
-    return rows.take(_first_of_equal(rows))
+    rows = rows.take(_first_of_equal(rows))
+    return rows if parameters.valid is None else with_times(parameters, rows)
 
 
 def neighbours(rows: Rows, parameters: Parameters) -> tuple[Rows, np.ndarray]:
@@ -90,22 +94,15 @@ def _order_of_neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
     equal = next((t for t in tests if isinstance(t, OfBoth) and t.operator == "="), None)
     if equal is None:
         return np.arange(rows.count)
-    return np.argsort(_coded(rows.columns[equal.parameter]).indices, kind="stable")
+    return np.argsort(coded_keys(rows.columns[equal.parameter]).indices, kind="stable")
 
 
 def _first_of_equal(rows: Rows) -> np.ndarray:
     """int64: the first row of each set of equal rows, in order."""
     codes = np.zeros(rows.count, np.int64)
     for column in rows.columns.values():
-        coded = _coded(column)
+        coded = coded_keys(column)
         codes = codes * max(1, len(coded.dictionary)) + np.asarray(coded.indices)
         codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     first = np.unique(codes, return_index=True)[1]
     return np.sort(first)
-
-
-def _coded(column: pa.Array) -> pa.DictionaryArray:
-    """The column as codes; equal values have equal codes."""
-    if pa.types.is_nested(column.type):
-        column = to_bytes(column)
-    return column.dictionary_encode(null_encoding="encode")

@@ -17,7 +17,7 @@ from celc_runtime.arrow.matches.values import LabelValues, computed_column
 from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.near.queries import ROW, BentComparison, Bound, Took, Whole
-from celc_runtime.program import Program
+from celc_runtime.program import Program, Rows
 
 
 @dataclass(eq=False)
@@ -118,7 +118,7 @@ def compared(
     matches: int,
     table: pa.Table,
     program: Program,
-    parameters: Mapping[str, pa.Table],
+    parameters: Mapping[str, Rows],
 ) -> Measured:
     """A comparison; `lists` are the rows of each label, `program` that of the query that measures
     it, `parameters` the one row of the parameter set."""
@@ -227,7 +227,7 @@ def _each_choice(
 
 
 def _values(
-    choices: _Choices, table: pa.Table, program: Program, parameters: Mapping[str, pa.Table]
+    choices: _Choices, table: pa.Table, program: Program, parameters: Mapping[str, Rows]
 ) -> LabelValues:
     """What the expressions of the query that measures are taken of."""
     read = table_of(program, table).combine_chunks()
@@ -241,8 +241,7 @@ def _values(
         assert program.plan.source.parameters is not None
         attribute = dict(program.plan.source.parameters.columns)[column]
         (given,) = parameters.values()
-        value: Any = given[attribute].combine_chunks()
-        return value.take(pa.array(np.zeros(len(choices.matches), np.int64)))
+        return given.columns[attribute].take(pa.array(np.zeros(len(choices.matches), np.int64)))
 
     count = len(choices.matches)
     return LabelValues(choices.labels, count, choices.offsets, choices.entries, look_up, of_set)

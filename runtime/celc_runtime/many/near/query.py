@@ -38,7 +38,7 @@ from celc_runtime.plan.near.queries import (
     Took,
     Whole,
 )
-from celc_runtime.program import Program, ShippedFunction
+from celc_runtime.program import Program, Rows, ShippedFunction
 from celc_runtime.rules.any_query import matches_of_table, with_tables
 from celc_runtime.rules.inner import over_events, rows_needed
 from celc_runtime.spark.answers.compact import is_spark_frame
@@ -139,7 +139,7 @@ class NearQuery:
             table = table.drop_columns([numbered])
         return table.append_column(ROW, pa.array(np.arange(len(table))))
 
-    def _of(self, table: pa.Table, parameters: Mapping[str, pa.Table]) -> pa.Table:
+    def _of(self, table: pa.Table, parameters: Mapping[str, Rows]) -> pa.Table:
         touched = np.zeros(len(table), np.bool_)
         plain = table.append_column(TOUCHED, pa.array(touched))
         matches = self._run(MATCHES, plain, parameters)
@@ -159,7 +159,7 @@ class NearQuery:
         return self._answer(found, chosen)
 
     def _run(
-        self, name: str, table: pa.Table, parameters: Mapping[str, pa.Table], **options: Any
+        self, name: str, table: pa.Table, parameters: Mapping[str, Rows], **options: Any
     ) -> pa.Table:
         """The matches of one of the queries. What a run warns of is about matches, of which near
         misses tell nothing."""
@@ -186,7 +186,7 @@ class NearQuery:
         }
 
     def _candidates(
-        self, bent: BentQuery, table: pa.Table, parameters: Mapping[str, pa.Table]
+        self, bent: BentQuery, table: pa.Table, parameters: Mapping[str, Rows]
     ) -> Candidates:
         rows = self._run(bent.name, table, parameters)
         lists = self._lists(rows)
@@ -206,7 +206,7 @@ class NearQuery:
         candidates: Candidates,
         rows: np.ndarray,
         table: pa.Table,
-        parameters: Mapping[str, pa.Table],
+        parameters: Mapping[str, Rows],
     ) -> None:
         """Tell of near misses what stood where it must be absent: the first event of it."""
         evidence = candidates.query.evidence
@@ -369,13 +369,12 @@ def _numbered_parts(keys: Sequence[pa.Table], rows: int) -> np.ndarray:
     return numbers
 
 
-def _row_by_row(given: Program) -> list[dict[str, pa.Table]]:
+def _row_by_row(given: Program) -> list[dict[str, Rows]]:
     """The parameters of a program row by row."""
     if given.plan.source.parameters is None:
         return [{}]
-    table = pa.Table.from_batches([rows_needed(given).batch])
-    name = given.plan.source.parameters.name
-    return [{name: table.slice(number, 1)} for number in range(len(table))]
+    rows, name = rows_needed(given), given.plan.source.parameters.name
+    return [{name: rows.take(np.array([number]))} for number in range(rows.count)]
 
 
 def near_of_part(program: Program, part: pa.Table) -> pa.Table:
