@@ -137,6 +137,58 @@ def test_a_table_that_is_not_there_or_too_much() -> None:
         query.with_parameters(rule={"nr": [1]})
 
 
+_VALID = """CREATE STREAM S { EVENT A { ts: LONG, day: LONG } }
+PARAMETERS rule { id: INT, since: LONG, until: LONG } VALID [since, until)
+QUERY q: SELECT x[ts], rule[id] FOR EACH rule WHERE A AS x
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([(1, 3, 2)], r"row \{id: 1, since: 3, until: 2\}: it is valid until 2, before .* at 3"),
+        ([(1, 2, None), (1, 2, 5)], r"rows \{.*until: NULL\} and .* one 'id' and begin at 2, but"),
+        ([(None, None, None), (None, None, 5)], "one 'id' and begin at NULL, but they differ"),
+    ],
+)
+def test_rows_that_are_wrong_in_their_times(rows: list[tuple[object, ...]], wanted: str) -> None:
+    with interpreted():
+        query = only_query(celc.compile(_VALID, order_by="ts"))
+    names = ("id", "since", "until")
+    given = rows_table(query, [dict(zip(names, row, strict=True)) for row in rows])
+    with pytest.raises(EventError, match=f"parameters 'rule': .*{wanted}"):
+        query.with_parameters(rule=given)
+
+
+@pytest.mark.parametrize(
+    ("type", "lowest", "greatest"),
+    [("BYTE", -128, 127), ("LONG", -(2**63), 2**63 - 1), ("DOUBLE", float("-inf"), float("inf"))],
+)
+def test_times_at_the_ends_of_their_type(type: str, lowest: float, greatest: float) -> None:
+    with interpreted():
+        query = only_query(celc.compile(_VALID.replace("LONG", type), order_by="ts"))
+    rules = {
+        "id": [1, 2, 3, 4, 5],
+        "since": [None, None, lowest, lowest, 5],
+        "until": [None, lowest, lowest, 5, None],
+    }
+    given = rows_table(
+        query, [dict(zip(rules, row, strict=True)) for row in zip(*rules.values(), strict=True)]
+    )
+    events = table_of(query.plan, [{"type": "A", "ts": ts} for ts in (lowest, 4, 5, greatest)])
+    found = query.match_table(events, rule=given).to_pylist()
+    ends = [(row["end_pos"], row["rule"]["id"]) for row in found]
+    assert ends == [(0, 1), (0, 4), (1, 1), (1, 4), (2, 1), (2, 5), (3, 1), (3, 5)]
+
+
+def test_times_of_rows_are_compared_with_one_order() -> None:
+    with interpreted():
+        query = only_query(celc.compile(_VALID, order_by="ts"))
+    assert query.with_options(order_by=("ts", "day")).plan.source.order_by == ("ts", "day")
+    with pytest.raises(ValueError, match=r"compares 'ts' .*'rule' \(VALID\)"):
+        query.with_options(order_by="day")
+
+
 def test_all_queries_of_a_file_share_the_tables_of_their_sets() -> None:
     with interpreted():
         module = celc.compile(_PLAIN, order_by="ts")

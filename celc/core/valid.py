@@ -44,13 +44,12 @@ def valid_only(
             return replace(formula, operand=valid(formula.operand, None if all_kept else labels))
         case core.Project():
             kept = frozenset(formula.labels)
-            return replace(
-                formula, operand=valid(formula.operand, kept if labels is None else kept & labels)
-            )
+            kept = kept if labels is None else kept & labels
+            return replace(formula, operand=valid(formula.operand, kept))
         case core.Rename():
-            kept = labels
-            if kept is not None:
-                kept = kept - {formula.old} | ({formula.old} if formula.new in kept else set())
+            if labels is None:
+                return replace(formula, operand=valid(formula.operand))
+            kept = labels - {formula.old} | ({formula.old} if formula.new in labels else set())
             return replace(formula, operand=valid(formula.operand, kept))
         case core.Sequence() | core.Disjunction():
             return replace(formula, operands=tuple(map(valid, formula.operands)))
@@ -74,12 +73,9 @@ def _within(atom: core.Atom, time: core.AttributeDeclaration, first: str, last: 
     def value(name: str) -> core.AttributeValue:
         return core.AttributeValue(atom.label, name, time.type, atom.span)
 
-    clauses = (
-        core.Clause(
-            (core.Comparison(operator, value(time.name), value(bound), atom.span),),
-            (atom.label,),
-            atom.span,
-        )
-        for operator, bound in ((">=", first), ("<=", last))
+    comparisons = (
+        core.Comparison(">=", value(time.name), value(first), atom.span),
+        core.Comparison("<=", value(time.name), value(last), atom.span),
     )
+    clauses = (core.Clause((one,), (atom.label,), atom.span) for one in comparisons)
     return core.Filter(atom, tuple(clauses), atom.span)

@@ -143,6 +143,9 @@ def _names(
     elif first == "CREATE" and (_is_in_brackets(before) or word == "WEIGHTED"):
         stream = name_text(statement[2])
         yield from _attributes(one for one in types if one.stream == stream)
+    elif first == "PARAMETERS" and _is_in_brackets(before):  # of VALID
+        name = name_text(statement[1])
+        yield from _attributes(one for one in known.parameters if one.name == name)
     elif first in ("CREATE", "PARAMETERS"):
         return  # a new name
     elif first == "AGGREGATE" and word != "RPAR":

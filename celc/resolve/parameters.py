@@ -8,6 +8,8 @@ none, the condition moves to the events themselves, or gets a label that every m
 
 Rejected: a run for each row, whose cost grows with rows that an event does not concern; a kernel
 with values of rows beside those of events, which every update and listing would have to know.
+
+Long: a set from its declaration to the query, and each form of condition that reads it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -109,7 +111,7 @@ def _validity(
         found.add(messages.types_of_times(types[0].value, types[1].value, span))
         return None
     first, last = (unused_name(f"{name}#", attributes) for name in names)
-    return core.Validity(*names, first, last, types[0])
+    return core.Validity(names[0], names[1], first, last, types[0])
 
 
 # --- the set of a query ---------------------------------------------------------------------------
@@ -413,7 +415,8 @@ def _columns_of(each: ForEach) -> tuple[AttributeDeclaration, ...]:
     if each.set.valid is not None:
         valid = each.set.valid
         values += [
-            AttributeDeclaration(each.column(name), valid.type) for name in (valid.first, valid.last)
+            AttributeDeclaration(each.column(name), valid.type)
+            for name in (valid.first, valid.last)
         ]
     return (*values, *(AttributeDeclaration(name, DataType.BOOLEAN) for name in each.patterns))
 

@@ -425,12 +425,12 @@ def _check_other_order(plan: Plan, order_by: tuple[str, ...]) -> None:
             f"query {plan.name!r} reads events of uncertain time, whose order is that of "
             f"{source.order_by[0]!r}: leave out order_by"
         )
-    valid = None if source.parameters is None else source.parameters.valid
-    if valid is not None and order_by[:1] != source.order_by[:1]:
+    rules = source.parameters
+    if rules is not None and rules.valid is not None and order_by[:1] != source.order_by[:1]:
         raise ValueError(
             f"query {plan.name!r} compares {source.order_by[0]!r} with the times of a row of "
-            f"{source.parameters.name!r} (VALID), so that it orders the events first; for another "
-            "order compile the file with --order-by"
+            f"{rules.name!r} (VALID), so that it orders the events first; for another order "
+            "compile the file with --order-by"
         )
 
 

@@ -87,6 +87,11 @@ NAMES = [
         "attribute",
         ["low"],
     ),
+    (
+        "PARAMETERS p { id: INT, since: INT, until: INT } VALID [|",
+        "attribute",
+        ["id", "since", "until"],
+    ),
     ("CREATE STREAM X LASTING [|] { EVENT A { start: INT } }", "attribute", ["start"]),
     (Q + "T WITHIN 3 [ts] WITH |", "", ["CONFIDENCE"]),
     ("CREATE STREAM X { |", "", ["EVENT"]),

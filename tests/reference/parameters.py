@@ -170,7 +170,8 @@ def rows_of(file: File, name: str, rows: Sequence[Row]) -> list[Row]:
         begin, end = value(row, since), value(row, until)
         if begin is not None and end is not None and end < begin:
             raise CelError(f"{row} ends before it begins")
-        of_key = [one for one in found if one is not row and _same(value(one, key), value(row, key))]
+        others = [one for one in found if one is not row]
+        of_key = [one for one in others if _same(value(one, key), value(row, key))]
         begins = [value(one, since) for one in of_key]
         if begin in begins:
             raise CelError(f"two versions begin at {begin}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from . import nodes as n
 from .conditions import ConditionChecker, Positions, Row, labels_in

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import numbers
 from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.parameters import Parameters, Validity
+from celc_runtime.plan.parameters import Parameters
 from celc_runtime.program import Rows
 
 
@@ -51,8 +51,8 @@ def stretch_of(type: pa.DataType, since: Times, until: Times) -> tuple[pa.Array,
     least: Any
     most: Any
     if of_numbers.kind == "f":
-        # NaN is the greatest number.
-        least, most = of_numbers.type(-np.inf), of_numbers.type(np.nan)
+        # An event of a time that is NaN is an error.
+        least, most = of_numbers.type(-np.inf), of_numbers.type(np.inf)
         before = np.nextafter(until[0], least)
         lowest = until[0] == least
     else:
