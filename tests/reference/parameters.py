@@ -111,8 +111,8 @@ def with_row(query: Query, kinds: Mapping[str, Kind], row: Row) -> Query:
 
 
 def _valid(formula: Formula, times: Any, kept: frozenset[str] | None) -> Formula:
-    """The formula with times of its events, where one of their labels is in `kept` at the end; None:
-    all are. What is absent has none."""
+    """The formula with times of its events, where one of their labels is in `kept` at the end
+    (None: all are). What is absent has none."""
     match formula:
         case Atom():
             is_labelled = kept is None or formula.type in kept
