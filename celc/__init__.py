@@ -383,6 +383,7 @@ def report(
     path: Any = None,
     *,
     query: Any = None,
+    near: Any = None,
     title: str | None = None,
     max_events: int = 100_000,
     max_matches: int = 10_000,
@@ -394,8 +395,9 @@ def report(
     only matches. A Spark DataFrame is collected if it has a million rows at most. path: a file to
     write the page to as well. query: the matcher or the compiled query that found the matches: its
     partitions, order, types and text are then known, else they are found out by the columns.
-    title: default: the query's name. max_events, max_matches: if there are more, the page shows
-    this many, the same each time, and says so; its counts are those of all.
+    near: what `near_misses` returned; they are grey bars that tell what was bent. title: default:
+    the query's name. max_events, max_matches: if there are more, the page shows this many (of near
+    misses max_matches as well), the same each time, and says so; its counts are those of all.
 
     Raises ValueError where the matches are not of these events, or where it is not clear without
     `query` what orders the events; TypeError for an argument that is not a table; OSError for a
@@ -405,7 +407,7 @@ def report(
     from celc.interfaces.pages.report import report as made
 
     limits = Limits(max_events, max_matches)
-    return made(matches, events, path, query=query, title=title, limits=limits)
+    return made(matches, events, path, query=query, title=title, limits=limits, near=near)
 
 
 def _language_and_source(dialect: str, name: str, text: str) -> tuple[Language, Source]:

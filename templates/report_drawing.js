@@ -127,7 +127,7 @@ function drawLane(pen, number, top, wide, chosen) {
     pen.fillStyle = colours.mute;
     pen.font = `11px ${colours.font}`;
     if (lane.height >= 44) {
-      const all = shownMatches === matches.count;
+      const all = near.first === matches.count;
       const told = all ? plural(lane.matches, data.words[0], data.words[1]) : `${count(lane.matches)} shown`;
       pen.fillText(fitted(pen, told, GUTTER - 30), 14, top + PAD + 27);
     }
@@ -149,12 +149,12 @@ function drawLane(pen, number, top, wide, chosen) {
 
 function drawCrowd(pen, lane, top) {
   if (!lane.crowd.length) return;
-  pen.fillStyle = colours.bar;
   pen.globalAlpha = Math.max(0.06, Math.min(0.5, 4 / lane.crowd.length));
   for (const match of lane.crowd) {
     const [from, to] = ends(match);
     if (to < state.from || from > state.to) continue;
     const x = Math.max(toX(from), -4);
+    pen.fillStyle = isNear(match) ? colours.mute : colours.bar;
     pen.fillRect(x, top + PAD, Math.max(2, Math.min(toX(to), width() + 4) - x), STRIP - 4);
     state.barsDrawn++;
   }
@@ -166,8 +166,8 @@ const barY = (lane, match) => (lane.track.has(match)
 
 function drawBars(pen, lane, top) {
   const marked = [], dotted = [];
-  // All bars of a lane are one shape, because a thousand shapes are slow to fill.
-  pen.beginPath();
+  // All bars of a lane are one shape, because a thousand shapes are slow to fill; near misses another.
+  const plain = new Path2D(), bent = new Path2D();
   for (const track of lane.tracks) {
     for (let n = Math.max(0, firstAt(track, (m) => ends(m)[1], state.from)); n < track.length; n++) {
       const match = track[n];
@@ -177,7 +177,7 @@ function drawBars(pen, lane, top) {
       const x = Math.max(toX(from), -20), stop = Math.min(toX(to), width() + 20);
       const bar = { match, x: x - 2.5, y, wide: stop - x + 5 };
       if (match === state.selected || (state.hovered && state.hovered.match === match)) marked.push(bar);
-      else pen.roundRect(bar.x, y - 2.5, bar.wide, 5, 2.5);
+      else (isNear(match) ? bent : plain).roundRect(bar.x, y - 2.5, bar.wide, 5, 2.5);
       const size = matches.offsets[match + 1] - matches.offsets[match];
       if (size && (stop - x) / size > 7) dotted.push(bar);
       state.barsDrawn++;
@@ -185,7 +185,9 @@ function drawBars(pen, lane, top) {
   }
   pen.globalAlpha = state.selected >= 0 ? 0.4 : 1;
   pen.fillStyle = colours.bar;
-  pen.fill();
+  pen.fill(plain);
+  pen.fillStyle = colours.mute;
+  pen.fill(bent);
   for (const { match, y } of dotted) drawDots(pen, match, y);
   pen.globalAlpha = 1;
   for (const bar of marked) {

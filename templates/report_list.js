@@ -29,7 +29,7 @@ function order() {
   state.order = found;
   rows.scrollTop = 0;
   const [one, many] = data.words;
-  byId("found").textContent = words.length ? `${count(found.length)} of ${plural(shownMatches, one, many)}` : "";
+  byId("found").textContent = words.length ? `${count(found.length)} of ${near.count ? plural(shownMatches, "row", "rows") : plural(shownMatches, one, many)}` : "";
   showRows();
 }
 function showHead() {
@@ -123,18 +123,21 @@ function describePage() {
   document.title = `${data.title} · celc report`;
   const told = [
     shownEvents < events.count ? `showing ${count(shownEvents)} of ${count(events.count)} events` : plural(events.count, "event", "events"),
-    shownMatches < matches.count ? `showing ${count(shownMatches)} of ${count(matches.count)} ${many}` : plural(matches.count, one, many),
+    near.first < matches.count ? `showing ${count(near.first)} of ${count(matches.count)} ${many}` : plural(matches.count, one, many),
   ];
+  const nearShown = shownMatches - near.first;
+  if (data.near) told.push(nearShown < near.count ? `showing ${count(nearShown)} of ${count(near.count)} ${NEAR[1]} (grey)` : `${plural(near.count, ...NEAR)} (grey)`);
   if (lanes.keys.length) told.push(plural(lanes.count, "partition", "partitions"));
   if (axis.kind === "time") told.push("times in UTC");
   byId("summary").textContent = told.join(" · ");
   byId("notes").replaceChildren(...data.notes.map((note) => node("li", {}, note)));
-  byId("rows-name").textContent = many.charAt(0).toUpperCase() + many.slice(1);
+  const listed = data.near ? `${many} and ${NEAR[1]}` : many;
+  byId("rows-name").textContent = listed.charAt(0).toUpperCase() + listed.slice(1);
   if (data.text) {
     byId("query").hidden = false;
     byId("text").textContent = data.text;
   }
-  timeline.setAttribute("aria-label", `Timeline of ${told.join(", ")}. The list below has all that it shows of ${many}.`);
+  timeline.setAttribute("aria-label", `Timeline of ${told.join(", ")}. The list below has all that it shows of ${listed}.`);
   histogram.setAttribute("aria-label", `${count(matches.count)} ${many} over time, by their end`);
   byId("legend").replaceChildren(...types.map((name, type) => {
     const made = node("button", { type: "button", "aria-pressed": "true" }, icon(type), name);
@@ -193,7 +196,7 @@ function placeOfMatch(match) {
 // What a test or a person at the console may ask; nothing of it changes the data.
 window.celcReport = {
   counts: () => ({
-    events: events.count, eventsShown: shownEvents, matches: matches.count, matchesShown: shownMatches,
+    events: events.count, eventsShown: shownEvents, matches: matches.count, matchesShown: near.first, nearMisses: near.count,
     partitions: lanes.count, lanes: state.lanes.length, marksDrawn: state.marksDrawn, barsDrawn: state.barsDrawn,
     rows: state.order.length, selected: state.selected,
     selectedEvents: state.selected < 0 ? [] : eventsOf(state.selected).map(([n]) => n),

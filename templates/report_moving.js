@@ -72,13 +72,21 @@ function describe(found) {
       ` #${count(events.pos[found.event])}`), facts(eventFacts(found.event))];
   }
   if (found.crowd) {
-    const [one, many] = data.words;
+    const [one, many] = near.count ? ["bar", "bars"] : data.words;
     return [node("strong", {}, `${plural(found.crowd.length, one, many)} more here`),
       node("div", {}, "Zoom in to see each of them.")];
   }
-  const pairs = matches.columns.filter((c) => !lanes.keys.some((k) => k.name === c.name))
-    .slice(0, 14).map((c) => [c.name, text(c, found.match)]);
-  return [node("strong", {}, `${data.words[0]} ${count(found.match + 1)}`), facts(pairs)];
+  const pairs = factsOf(found.match).filter(([name]) => !lanes.keys.some((k) => k.name === name));
+  return [node("strong", {}, nameOf(found.match)), facts(pairs.slice(0, 14))];
+}
+// What was bent tells most of a near miss, and nothing of a match.
+const TOLD = ["part", "asked", "found", "amount"];
+function factsOf(match, columns = matches.columns) {
+  if (!near.count) return columns.map((c) => [c.name, text(c, match)]);
+  const told = matches.columns.slice(near.columns);
+  const rest = columns.filter((c) => !told.includes(c)).map((c) => [c.name, text(c, match)]);
+  const bent = TOLD.map((name) => told.find((c) => c.name === name)).map((c) => [c.name, text(c, match)]);
+  return isNear(match) ? [...bent, ...rest] : rest;
 }
 function hover(found, x, y) {
   const before = state.hovered;
@@ -186,13 +194,13 @@ function bringIntoView(match) {
 function showFacts() {
   const box = byId("facts");
   const match = state.selected;
-  byId("facts-name").textContent = match < 0 ? "Selected" : `Selected: ${data.words[0]} ${count(match + 1)}`;
+  byId("facts-name").textContent = match < 0 ? "Selected" : `Selected: ${nameOf(match)}`;
   if (match < 0) {
     box.replaceChildren(node("p", { class: "none" }, shownMatches
       ? `Choose a ${data.words[0]} in the list or on the timeline.` : "Nothing to select."));
     return;
   }
-  const pairs = matches.columns.filter((c) => c.kind !== "label").map((c) => [c.name, text(c, match)]);
+  const pairs = factsOf(match, matches.columns.filter((c) => c.kind !== "label"));
   const parts = [facts(pairs)];
   const list = eventsOf(match);
   if (matches.labels.length) {

@@ -3,6 +3,10 @@ const data = JSON.parse(byId("data").textContent);
 const { events, matches, lanes, types, axis } = data;
 const shownEvents = events.x.length;
 const shownMatches = matches.lane.length;
+// Near misses are rows behind the matches.
+const near = data.near || { first: shownMatches, count: 0 };
+const isNear = (match) => match >= near.first;
+const NEAR = ["near miss", "near misses"];
 const GUTTER = lanes.keys.length ? 150 : 18;
 const RIGHT = 18, TRACK = 9, ROW = 16, PAD = 8, MOST_TRACKS = 7, STRIP = 12, REACH = 9;
 const MARK_ROWS = Math.max(1, Math.min(types.length, 6));
@@ -34,6 +38,8 @@ function sortKey(column, row) {
 const laneName = (lane) => lanes.keys.map((key) => text(key, lane)).join(" · ");
 const laneLong = (lane) => lanes.keys.map((key) => `${key.name} = ${text(key, lane)}`).join(", ");
 const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
+const nameOf = (match) => (isNear(match)
+  ? `${NEAR[0]} ${count(match - near.first + 1)}` : `${data.words[0]} ${count(match + 1)}`);
 
 // --- the two axes -----------------------------------------------------------------------------
 
@@ -49,7 +55,7 @@ function ends(match) {
 const laneOrder = Array.from({ length: lanes.count }, () => ({ marks: [], bars: [] }));
 const matchedLanes = new Set(matches.lane);
 for (const lane of laneOrder) lane.matches = 0;
-for (const lane of matches.lane) laneOrder[lane].matches++;
+for (const lane of matches.lane.slice(0, near.first)) laneOrder[lane].matches++;
 function layOut() {
   const xs = marksX();
   let low = Infinity, high = -Infinity;

@@ -21,7 +21,7 @@ from celc_runtime.rules.inner import over_events
 from celc.diagnostics.errors import Diagnostic
 
 if TYPE_CHECKING:
-    from celc_runtime.many.near.query import NearQuery
+    from celc_runtime.chain.streams.near.query import NearQuery
 
 
 class Matcher:
@@ -112,20 +112,55 @@ class Matcher:
         a query has no near misses by its meaning, ValueError for wrong options and names, and what
         `match_table` raises.
         """
+        return self._near_query(near, parts, query).near_misses(events, **parameters)
+
+    def match_stream(
+        self,
+        events: Any,
+        *,
+        near: float | Mapping[str, float] | None = None,
+        parts: str | None = None,
+        query: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """The matches of a streaming DataFrame, each as soon as it is certain; see
+        `CompiledQuery.match_stream`, whose options these are.
+
+        near: as for `near_misses`; then the stream has near misses as well, and a column `kind`, as
+        `NearQuery.match_stream` says. parts, query: as for `near_misses`. Raises what these raise.
+        """
+        if near is not None:
+            return self._near_query(near, parts, query).match_stream(events, **options)
+        if parts is not None:
+            raise ValueError("parts says which parts bend for near misses: give near as well")
+        if query is None:
+            return self._module.match_stream(events, **options)
+        if query not in self.queries:
+            raise self._unknown(query)
+        return self.queries[query].match_stream(events, **options)
+
+    def _near_query(
+        self, near: float | Mapping[str, float], parts: str | None, query: str | None
+    ) -> NearQuery:
+        """A query with its bent forms, compiled once."""
         if parts not in (None, "all"):
             raise ValueError(f"parts must be 'all' or None, not {parts!r}")
         if self._near is None or not isinstance(next(iter(self.queries.values())), CompiledQuery):
             raise ValueError("near misses are of queries in CEL that celc has compiled from a text")
         if query is not None and query not in self.queries:
-            names = ", ".join(map(repr, self.queries))
-            raise ValueError(f"there is no query {query!r}; there are {names}")
+            raise self._unknown(query)
         if query is None and len(self.queries) > 1:
             names = ", ".join(map(repr, self.queries))
             raise ValueError(f"say of which query: query=… is one of {names}")
         wanted = repr((query, near, parts))
         if wanted not in self._near_queries:
             self._near_queries[wanted] = self._near(query, near, parts == "all")
-        return self._near_queries[wanted].near_misses(events, **parameters)
+        return self._near_queries[wanted]
+
+    def _unknown(self, query: str) -> ValueError:
+        return ValueError(
+            f"there is no query {query!r}; there are {', '.join(map(repr, self.queries))}"
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

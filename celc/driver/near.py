@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from celc_runtime.many.near.query import NearQuery
+from celc_runtime.chain.streams.near.query import NearQuery
 from celc_runtime.plan.near.queries import SHARE
 from celc_runtime.values.warned import warn
 

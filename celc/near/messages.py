@@ -62,6 +62,17 @@ def unknown_attribute(name: str, available: str, span: Span) -> Diagnostic:
     )
 
 
+def taken(name: str, span: Span) -> Diagnostic:
+    """A column whose name is one of those that tell what was bent."""
+    return error(
+        "no-near-misses",
+        span,
+        f"the query has a column {name}, and near misses have one of this name: it tells what was "
+        "bent",
+        f"give the column another name, as in AS {name}_1",
+    )
+
+
 def undeclared(span: Span) -> Diagnostic:
     """A query over a table that the text does not declare."""
     return error(

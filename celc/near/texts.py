@@ -10,6 +10,7 @@ from celc_runtime.plan.near.queries import (
     FOUND,
     MATCHES,
     ROW,
+    TOLD,
     TOUCHED,
     UNDECIDED,
     BentQuery,
@@ -56,25 +57,17 @@ def near_texts(
     told.
     """
     _refuse(query, resolved, source)
-    if not isinstance(near, float):
-        known = {
-            one.name: None
-            for stream in resolved.streams
-            for event in stream.event_types
-            for one in event.attributes
-        }
-        for name in [one for one in near if one not in known]:
-            span = query.span if query.select is None else query.select.span
-            problem = messages.unknown_attribute(name, ", ".join(known), span)
-            raise CelError(source, (problem,))
+    _check_names(query, resolved, source, {} if isinstance(near, float) else near)
     gathering = {one.name.text for one in file.aggregates}
     gathering |= {one.name.text for one in file.functions}
     sets = frozenset(one.name.text for one in file.parameters)
     names = Names(sets, frozenset(gathering), source)
     parts = parts_of(query, resolved, source, names, near, all_parts)
     writer = _Writer(query, resolved, source)
-    queries = [
-        writer.answer(),
+    left_out = tuple(_left_out(query))
+    answer = f"near {resolved.name}" if left_out else resolved.name
+    queries = [*([writer.whole()] if left_out else []), writer.answer(answer)]
+    queries += [
         writer.query(MATCHES, (), touched=False),
         writer.query(UNDECIDED, ()),
     ]
@@ -96,13 +89,14 @@ def near_texts(
     text = _declared(file, source) + "\n".join(queries) + "\n"
     plan = NearPlan(
         resolved.name,
+        answer,
         tuple(bent),
         tuple(writer.columns.items()),
         tuple(one.label for one in resolved.output if isinstance(one, core.OutputLabel)),
         waits and at_end == "open",
         positions,
     )
-    return NearTexts(text, plan, tuple(_left_out(query)))
+    return NearTexts(text, plan, left_out)
 
 
 def _left_out(query: syntax.Query) -> Iterator[Diagnostic]:
@@ -133,8 +127,34 @@ def _refuse(query: syntax.Query, resolved: core.Query, source: Source) -> None:
     for what, is_so in refused.items():
         if is_so:
             instead = "near misses are of single matches of events that have one time and an order"
-            span = query.span if query.select is None else query.select.span
-            raise CelError(source, (messages.refused(what, span, instead),))
+            raise CelError(source, (messages.refused(what, _place_of(query), instead),))
+
+
+def _check_names(
+    query: syntax.Query, resolved: core.Query, source: Source, near: Mapping[str, float]
+) -> None:
+    """Raises CelError for a column that near misses have themselves, and for an amount of an
+    attribute that no event has."""
+    columns = [key.name for key in resolved.partition_by]
+    columns += [
+        one.label if isinstance(one, core.OutputLabel) else one.name for one in resolved.output
+    ]
+    for name in columns:
+        if name.casefold() in TOLD:
+            raise CelError(source, (messages.taken(name, _place_of(query)),))
+    known = {
+        one.name: None
+        for stream in resolved.streams
+        for event in stream.event_types
+        for one in event.attributes
+    }
+    for name in [one for one in near if one not in known]:
+        problem = messages.unknown_attribute(name, ", ".join(known), _place_of(query))
+        raise CelError(source, (problem,))
+
+
+def _place_of(query: syntax.Query) -> Span:
+    return query.span if query.select is None else query.select.span
 
 
 def _declared(file: syntax.File, source: Source) -> str:
@@ -190,11 +210,24 @@ class _Writer:
             around += [Edit(start, "("), Edit(end, f") FILTER {untouched}")]
         return f"QUERY {quoted(name)}: SELECT {', '.join(items)} {self._rest(around)}"
 
-    def answer(self) -> str:
+    def whole(self) -> str:
+        """The query as it is written."""
+        query = self.query_node
+        assert query.select is not None  # a formula alone chooses nothing
+        words: list[str] = [query.select.strategy or "ALL"]
+        if query.select.per_start is not None:
+            disjoint = ["DISJOINT"] if query.select.per_start.disjoint else []
+            words = [query.select.per_start.end, *disjoint]
+        rest = self.source.slice(Span(query.select.span.end, query.span.end))
+        name = quoted(self.resolved.name)
+        return f"QUERY {name}: SELECT {' '.join(words)} {self._shown()} {rest}"
+
+    def answer(self, name: str) -> str:
         """The query itself, without what chooses among its matches."""
-        items = self._items(frozenset())
-        shown = ", ".join(items) or "NONE"
-        return f"QUERY {quoted(self.resolved.name)}: SELECT {shown} {self._rest([])}"
+        return f"QUERY {quoted(name)}: SELECT {self._shown()} {self._rest([])}"
+
+    def _shown(self) -> str:
+        return ", ".join(self._items(frozenset())) or "NONE"
 
     def _rows(self, label: str) -> str:
         return f"COLLECT({quoted(label)}.{quoted(ROW)}) AS {quoted(self.columns[label])}"

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from celc_runtime import EventError
+from celc_runtime import EventError, finish, split_late
+from celc_runtime.many.near.on_spark import as_on_spark
+from celc_runtime.plan.near.queries import TOLD
+from stream_routes import (
+    SETTINGS,
+    events,
+    files,
+    finished,
+    parts,
+    settings,
+    shuffled,
+    table,
+    write_files,
+)
 
 import celc
 
@@ -67,3 +82,82 @@ def test_an_order_is_needed(spark: Any) -> None:
     asked = celc.compile(_DECLARED + "SELECT * FROM S WHERE (A ; B) FILTER B.v > 9")
     with pytest.raises(EventError, match="order"):
         asked.near_misses(spark.createDataFrame(_EVENTS.to_pandas(), _SCHEMA))
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+_IN_TIME = """CREATE STREAM S {
+  EVENT A { id: INT, v: DOUBLE, name: STRING, ts: TIMESTAMP },
+  EVENT B { id: INT, v: DOUBLE, name: STRING, ts: TIMESTAMP }
+}
+PARAMETERS rule { v: DOUBLE }
+QUERY hot:
+"""
+_STREAMED = (
+    "SELECT x.v AS v, y[id] FROM S WHERE (A AS x ; B AS y ; !A FOR 2 SECONDS) "
+    "FILTER x.v > 40 AND y.v > 44 PARTITION BY id WITHIN 5 SECONDS [ts]"
+)
+_FOR_EACH = (
+    "SELECT x.v AS v FROM S FOR EACH rule WHERE (A AS x ; B AS y) FILTER x.v > rule.v "
+    "PARTITION BY id WITHIN 3 SECONDS [ts]"
+)
+
+
+def _written(spark: Any, make: Callable[[], Any], folder: Path) -> Any:
+    """What a stream writes that stops and is started again, and `finish`."""
+    checkpoint = str(folder / "checkpoint")
+
+    def write(batch: Any, number: int) -> None:
+        batch.write.mode("overwrite").parquet(str(folder / "out" / f"batch={number}"))
+
+    for _ in range(2):
+        stream = make()
+        writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
+        finished(writer)
+    stream = make()
+    assert finish(spark, checkpoint, stream, write)
+    return spark.read.schema(stream.schema).parquet(str(folder / "out"))
+
+
+@pytest.mark.parametrize(
+    "query", [_STREAMED, pytest.param(_FOR_EACH, marks=pytest.mark.long)], ids=["plain", "for each"]
+)
+def test_a_stream_has_those_of_the_table(spark: Any, query: str, tmp_path: Path) -> None:
+    asked = celc.compile(_IN_TIME + query, order_by="ts")
+    rows = events(90, keys=3)
+    first, second = parts(shuffled(rows, 1), 2)
+    write_files(tmp_path / "in", [table(first)])
+    late = "side" if query is _STREAMED else "drop"
+    given = {"rule": _RULES} if query is _FOR_EACH else {}
+
+    def make() -> Any:
+        stream = asked.match_stream(
+            files(spark, tmp_path / "in"),
+            near=0.2,
+            tiebreak="row",
+            watermark="2 seconds",
+            late=late,
+            checkpoint=str(tmp_path / "checkpoint"),
+            **given,
+        )
+        write_files(tmp_path / "in", [table(second)], first=1)
+        return stream
+
+    with settings(spark, SETTINGS):
+        found = _written(spark, make, tmp_path)
+        if late == "side":
+            found, others = split_late(found)
+            assert not others.count()
+        found = found.toArrow().to_pylist()
+    in_order = table(sorted(rows, key=lambda row: (row["ts"], row["row"])))
+    ended = asked.with_options(positions=False, at_end="closed")
+    matches = ended.match_table(in_order, **given)
+    runs = asked._near_query(0.2, None, None)
+    near = as_on_spark(runs.plan, runs.of_table(runs.given(given), in_order, at_end="closed"))
+    names = matches.column_names
+    assert near.column_names == [*names, *TOLD]
+    for kind, wanted in (("match", matches), ("near", near)):
+        told = [row for row in found if row["kind"] == kind]
+        told = [{name: row[name] for name in wanted.column_names} for row in told]
+        assert wanted.num_rows > 3
+        assert sorted(map(repr, told)) == sorted(map(repr, wanted.to_pylist()))

@@ -108,6 +108,25 @@ def test_hover_shows_attributes(show: Any) -> None:
     browser.execute_script("celcReport.select(-1)")
 
 
+def test_near_misses_are_grey_bars_that_tell_what_was_bent(show: Any) -> None:
+    query, events = matcher(FIRE), farm()
+    near = query.near_misses(events, near=0.2)
+    browser = show(celc.report(query.match_table(events), events, query=query, near=near))
+    found = counts(browser)
+    assert (found["matches"], found["nearMisses"], found["barsDrawn"]) == (
+        3,
+        len(near),
+        3 + len(near),
+    )
+    tip = hover(browser, "Match", 3).splitlines()
+    assert tip[0] == "near miss 1"
+    told = near.to_pylist()[0]
+    for name in ("part", "asked", "found"):
+        assert any(str(told[name]) in line for line in tip[1:8]), name
+    assert "near miss" in browser.find_element("id", "summary").text
+    assert "part" not in hover(browser, "Match", 0)
+
+
 def test_a_click_on_a_match_marks_its_events(show: Any) -> None:
     browser = show(report())
     click(browser, "tr[data-match='2']")

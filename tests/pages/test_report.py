@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cases_io import load_cases
 from engines import interpreted, table_of
@@ -64,6 +65,41 @@ def report(text: str, events: pa.Table, options: dict[str, Any] | None = None, *
     query = matcher(text, **(options or {}))
     tables = {name: more.pop(name) for name in list(more) if isinstance(more[name], pa.Table)}
     return data_of(celc.report(query.match_table(events, **tables), events, query=query, **more))
+
+
+# --- near misses ----------------------------------------------------------------------------------
+
+
+def test_near_misses_stand_behind_the_matches() -> None:
+    query, events = matcher(FIRE), farm()
+    matches, near = query.match_table(events), query.near_misses(events, near=0.2)
+    data = data_of(celc.report(matches, events, query=query, near=near))
+    assert len(matches) == 3
+    assert len(near) > 0
+    assert data["near"] == {
+        "first": 3,
+        "count": len(near),
+        "columns": len(matches.schema),
+    }
+    assert data["matches"]["count"] == 3
+    assert sum(data["counts"][0]["counts"]) == 3
+    assert values(data["matches"], "part") == [None] * 3 + near["part"].to_pylist()
+    assert len(data["matches"]["lane"]) == 3 + len(near)
+    few = data_of(celc.report(matches, events, query=query, near=near, max_matches=0))
+    assert (len(few["matches"]["lane"]), few["near"]["count"]) == (0, len(near))
+    with pytest.raises(ValueError, match="near must be what near_misses returned"):
+        celc.report(matches, events, query=query, near=matches)
+
+
+def test_the_command_makes_a_report_of_near_misses(tmp_path: Path) -> None:
+    (tmp_path / "fire.cel").write_text(FIRE)
+    pq.write_table(farm(), tmp_path / "farm.parquet")
+    out = tmp_path / "fire.html"
+    given = [str(tmp_path / "fire.cel"), str(tmp_path / "farm.parquet")]
+    assert main(["run", *given, "--near", "--near-by", "0.2", "-o", str(out)]) == 0
+    data = data_of(out.read_text("utf-8"))
+    assert data["matches"]["count"] == 3
+    assert data["near"]["count"] > 0
 
 
 # --- what is shown --------------------------------------------------------------------------------

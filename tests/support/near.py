@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.many.near.query import NearRuns
 from celc_runtime.plan.near.queries import ROW, TOUCHED
 from engines import table_of
 from reference.near_misses import near_misses
@@ -68,11 +69,16 @@ def by_compiler(
     for name, rows in (parameters or {}).items():
         assert plan.source.parameters is not None
         schema = pa.schema(
-            [(one.name, _TYPES[one.type]) for one in plan.source.parameters.attributes]
+            [(one.name, TYPES[one.type]) for one in plan.source.parameters.attributes]
         )
         tables[name] = pa.Table.from_pylist(list(rows), schema)
     found = query.near_misses(_table(plan, events), **tables)
-    labels = query.plan.shown
+    return rows_of(query, found.to_pylist())
+
+
+def rows_of(query: NearRuns, found: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Rows of near misses in the one form, sorted."""
+    plan, labels = query.answer.plan, query.plan.shown
     set_name = None if plan.source.parameters is None else plan.source.parameters.name
     return sorted(
         _row(
@@ -83,7 +89,7 @@ def by_compiler(
             (row["part"], row["line"], row["column"], row["amount"]),
             {} if set_name is None else {set_name: row[set_name]},
         )
-        for row in found.to_pylist()
+        for row in found
     )
 
 
@@ -93,7 +99,7 @@ def _table(plan: Any, events: Sequence[Mapping[str, Any]]) -> pa.Table:
     return table.drop_columns([name for name in (ROW, TOUCHED) if name in table.column_names])
 
 
-_TYPES = {"INT": pa.int32(), "DOUBLE": pa.float64(), "LONG": pa.int64(), "STRING": pa.string()}
+TYPES = {"INT": pa.int32(), "DOUBLE": pa.float64(), "LONG": pa.int64(), "STRING": pa.string()}
 
 
 def _row(

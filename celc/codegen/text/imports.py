@@ -112,7 +112,7 @@ _NAMES_OF = {
         *("add_to_sum", "decimal_sum", "pair_in", "put_pair"),
     ),
     "celc_runtime.engine.walk.runs": ("list_runs",),
-    "celc_runtime.many.near.query": ("NearQuery",),
+    "celc_runtime.chain.streams.near.query": ("NearQuery",),
     "celc_runtime.plan.row_pattern": ("states_of",),
     "celc_runtime.row_pattern.program": ("RowProgram",),
     "celc_runtime.row_pattern.query": ("RowPatternQuery", "row_pattern_names"),

@@ -48,6 +48,8 @@ from celc.interfaces.cli.reading.times import EPOCH_UNITS, TimeForm
 from celc.interfaces.cli.reading.wanted import Wanted
 
 if TYPE_CHECKING:
+    from celc_runtime.chain.streams.near.query import NearQuery
+
     from celc.driver.pipeline import Compilation
 
 WIDTH = 80  # signs in a line of a table that does not go to a terminal
@@ -65,7 +67,7 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
     check_name(arguments.output)
     format = match_formats.format_of(arguments.output, arguments.format)
     match_formats.check_csv_safe(format, safe=arguments.csv_safe)
-    check_near_of_run(arguments, format)
+    check_near_of_run(arguments)
     form = form_of(arguments)
     paths, events_of = _queries_and_events(arguments)
     # The columns of the events are looked up only for a query that declares none.
@@ -106,12 +108,13 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
             columns = wanted[query.name].with_others(wanted[one.name] for one in others)
             events = EventStream(origins, columns, form, damage)
             tables = tables_of(query, files, form)
-            if arguments.near:
+            if arguments.near and format != "html":
                 _near_misses(arguments, compilation, query.name, events, outs, tables)
             elif others:
                 _match_together([query, *others], events, outs)
             elif format == "html":
-                _report(query, events, first, outs.of(query.name), tables)
+                near = near_of(arguments, compilation, query.name) if arguments.near else None
+                _report(query, events, first, outs.of(query.name), tables, near)
             else:
                 _match(query, events, first, outs.live(query), tables, bounds.get(query.name))
             events.tell_left_out()
@@ -293,8 +296,10 @@ def _report(
     first: FirstMatches,
     out: IO[bytes],
     tables: Mapping[str, Any],
+    near: NearQuery | None,
 ) -> None:
-    """Write a page with the matches of one query and all its events, which are read into memory."""
+    """Write a page with the matches of one query and all its events, which are read into memory,
+    and if `near` with its near misses."""
     from celc.interfaces.pages.report import ReportOfRun
 
     try:
@@ -304,7 +309,8 @@ def _report(
                 if bar is not None:
                     bar.found(len(batch))
                 page.add(batch)
-        out.write(page.page().encode())
+        bent = None if near is None else near.near_misses(page.table, **tables)
+        out.write(page.page(bent).encode())
     except EventError as problem:
         raise placed(events, problem) from None
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from celc_runtime.plan.near.queries import TOLD
 
 from celc.interfaces.pages.bars import Bars, Lanes, bars_of, coordinate_of_ends, lanes_of
 from celc.interfaces.pages.gathered import Counts, Gathered
 from celc.interfaces.pages.marks import Marks, coordinates
 from celc.interfaces.pages.page import Page, page_of
-from celc.interfaces.pages.sample import with_others
+from celc.interfaces.pages.sample import lowest, ranks, with_others
 from celc.interfaces.pages.values import column_of
 
 MOST_MARKS = 100_000  # events drawn
@@ -69,9 +70,20 @@ def _axis(marks: Marks) -> tuple[np.ndarray, str]:
     return found[0], "time" if found[1] else "number"
 
 
-def matches_page(marks: Marks, gathered: Gathered, words: Words, limits: Limits) -> Page:
-    """The page of matches and their events. Raises ValueError where these do not fit together."""
+def matches_page(
+    marks: Marks,
+    gathered: Gathered,
+    words: Words,
+    limits: Limits,
+    near: pa.Table | None = None,
+) -> Page:
+    """The page of matches and their events, and of near misses (None: nobody asked for them).
+    Raises ValueError where these do not fit together."""
     matches = gathered.table()
+    bent = {}
+    if near is not None:
+        bent = {"first": len(matches), "count": len(near), "columns": len(matches.schema)}
+        matches = _with_near(matches, near, limits)
     lanes = lanes_of(marks, matches)
     bars = bars_of(marks, lanes, matches)
     drawn = np.flatnonzero(marks.types >= 0)
@@ -96,11 +108,39 @@ def matches_page(marks: Marks, gathered: Gathered, words: Words, limits: Limits)
         "matches": _matches(bars, lanes, matches, shown, gathered.count),
         "counts": [_counts(gathered.by_order), _counts(gathered.by_position)],
     }
+    if bent:
+        data["near"] = bent
     return page_of("report", SCRIPTS, f"{words.title} · celc report", data)
 
 
-def page_of_tables(marks: Marks, matches: pa.Table, words: Words, limits: Limits) -> Page:
-    """The page of all matches in one table."""
+def _with_near(matches: pa.Table, near: pa.Table, limits: Limits) -> pa.Table:
+    """Matches, and behind them the near misses that are shown. Raises ValueError where `near` has
+    not the columns of near misses of these matches."""
+    wanted = [*matches.schema.names, *TOLD]
+    if near.schema.names != wanted:
+        raise ValueError(
+            "near must be what near_misses returned for the query of these matches, with the "
+            f"columns {', '.join(wanted)}; it has {', '.join(near.schema.names)}"
+        )
+    shown = near
+    if len(near) > limits.matches:
+        shown = near.take(pa.array(np.sort(lowest(ranks(0, len(near)), limits.matches))))
+    return pa.concat_tables([matches, shown.cast(_types(matches, near))], promote_options="default")
+
+
+def _types(matches: pa.Table, near: pa.Table) -> pa.Schema:
+    """The columns of near misses in the types of the matches."""
+    return pa.schema([*matches.schema, *list(near.schema)[len(matches.schema) :]])
+
+
+def page_of_tables(
+    marks: Marks,
+    matches: pa.Table,
+    words: Words,
+    limits: Limits,
+    near: pa.Table | None = None,
+) -> Page:
+    """The page of all matches in one table, and of near misses."""
     both = None
     if not len(marks):
         ends = coordinate_of_ends(matches, "end_time", "span_end", "end_pos")
@@ -109,7 +149,7 @@ def page_of_tables(marks: Marks, matches: pa.Table, words: Words, limits: Limits
     gathered = gathering(marks, matches.schema, limits, both)
     for batch in matches.to_batches():
         gathered.add(batch)
-    return matches_page(marks, gathered, words, limits)
+    return matches_page(marks, gathered, words, limits, near)
 
 
 def _shown(marks: Marks, bars: Bars, drawn: np.ndarray, limits: Limits) -> np.ndarray:

@@ -31,12 +31,16 @@ def report(
     query: Any,
     title: str | None,
     limits: Limits,
+    near: Any = None,
 ) -> Page:
     """See `celc.report`."""
     found = arrow_table(matches, "matches")
     table = None if events is None else arrow_table(events, "events")
     compiled = _query(query)
+    bent = None if near is None else arrow_table(near, "near misses")
     if isinstance(compiled, RowPatternQuery):
+        if near is not None:
+            raise ValueError("MATCH_RECOGNIZE has no near misses: leave out near")
         page = _page_of_rows(compiled, found, table, title, limits)
         return _written(page, path)
     if table is None:
@@ -46,7 +50,7 @@ def report(
     else:
         marks = _marks_of_table(found, table)
     words = Words(title or "Matches") if compiled is None else words_of(compiled, title)
-    return _written(page_of_tables(marks, found, words, limits), path)
+    return _written(page_of_tables(marks, found, words, limits, bent), path)
 
 
 def _written(page: Page, path: str | Path | None) -> Page:
@@ -98,7 +102,7 @@ class ReportOfRun:
     """
 
     def __init__(self, query: CompiledQuery, events: Iterable[pa.RecordBatch]) -> None:
-        table = conforming_table(query, events)
+        self.table = table = conforming_table(query, events)
         self._batches = table.to_batches(max_chunksize=1 << 20)
         self._words = words_of(query)
         self._marks = marks_of_program(query.program, table)
@@ -111,8 +115,9 @@ class ReportOfRun:
     def add(self, matches: pa.RecordBatch) -> None:
         self._gathered.add(matches)
 
-    def page(self) -> Page:
-        return matches_page(self._marks, self._gathered, self._words, self._limits)
+    def page(self, near: pa.Table | None = None) -> Page:
+        """The page; near: the near misses of `table`."""
+        return matches_page(self._marks, self._gathered, self._words, self._limits, near)
 
 
 def conforming_table(query: CompiledQuery, events: Iterable[pa.RecordBatch]) -> pa.Table:

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.near.queries import TOLD
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.plan.schemas import named_type, output_schema
 from celc_runtime.program import Program, Rows
@@ -425,7 +426,8 @@ def split_late(frame: DataFrame) -> tuple[DataFrame, DataFrame]:
     """The matches of a micro-batch and its late events: `late='side'` has both in one DataFrame.
 
     For `foreachBatch`. Late events have the columns of `event` and `kind` (`late`, or `ahead` if
-    too far ahead of the clock). Raises EventError for a DataFrame without these columns.
+    too far ahead of the clock). Of a stream with near misses these are among the matches, which
+    keep `kind`. Raises EventError for a DataFrame without these columns.
     """
     names = frame.columns
     if "kind" not in names or "event" not in names:
@@ -433,6 +435,7 @@ def split_late(frame: DataFrame) -> tuple[DataFrame, DataFrame]:
             "split_late takes what match_stream(df, late='side') gives; this DataFrame has the "
             f"columns: {', '.join(map(repr, names))}"
         )
-    is_match = column_named("kind") == "match"
-    matches = frame.where(is_match).drop("kind", "event")
+    is_match = column_named("kind").isin("match", "near")
+    has_near = [name for name in names if name in TOLD] == [*TOLD]
+    matches = frame.where(is_match).drop("event", *([] if has_near else ["kind"]))
     return matches, frame.where(~is_match).select("kind", "event.*")

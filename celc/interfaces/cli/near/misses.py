@@ -12,7 +12,7 @@ from celc.interfaces.cli.output import tell
 from celc.interfaces.cli.problems import CommandProblem
 
 if TYPE_CHECKING:
-    from celc_runtime.many.near.query import NearQuery
+    from celc_runtime.chain.streams.near.query import NearQuery
 
     from celc.driver.pipeline import Compilation
     from celc.interfaces.cli.match_formats import OtherRows
@@ -32,10 +32,9 @@ def check_near(arguments: argparse.Namespace, others: Mapping[str, bool]) -> Non
             )
 
 
-def check_near_of_run(arguments: argparse.Namespace, format: str) -> None:
+def check_near_of_run(arguments: argparse.Namespace) -> None:
     """The same for `celc run`."""
     of_matches = {
-        "--format html": format == "html",
         "--max-matches": arguments.max_matches is not None,
         "--match-id": arguments.match_id,
     }

@@ -33,6 +33,8 @@ from celc_runtime.chain.streams.header import (
     named,
     place_of,
 )
+from celc_runtime.chain.streams.near.bucket import NearReader
+from celc_runtime.chain.streams.near.reading import NearUnit
 from celc_runtime.chain.streams.unit_rows import UnitRows
 from celc_runtime.chain.streams.units import Unit
 from celc_runtime.engine.arena.nodes import NEVER
@@ -61,11 +63,15 @@ class UnitReader:
             members = Members(unit.members, program, RelevantRows, most)
             earlier = members.leaves_earlier
         self.record = record_of(unit, len(earlier))
-        stored = _as_stored(program) if unit.members else program
-        formats = StreamFormats(stored, unit.options(options), earlier)
+        if isinstance(unit, NearUnit):
+            formats = unit.formats(options)
+            self.reader: BucketReader = NearReader(unit, formats)
+        else:
+            stored = _as_stored(program) if unit.members else program
+            formats = StreamFormats(stored, unit.options(options), earlier)
+            self.reader = BucketReader(program, formats.events, formats.states, members=members)
         self.layout, self.states = formats.events, formats.states
         self.rows = UnitRows(unit, self.layout, options)
-        self.reader = BucketReader(program, self.layout, self.states, members=members)
         source = unit.program.plan.source
         names = [field.name for field in self.layout.fields]
         self._time = names.index(source.order_by[0])

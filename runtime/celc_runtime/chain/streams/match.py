@@ -21,13 +21,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from celc_runtime.chain.all_on_spark import read_plan, wide
 from celc_runtime.chain.columns import declared_types
 from celc_runtime.chain.streams.header import first_unit
-from celc_runtime.chain.streams.operators import Group, Wanted, group_for, group_of
+from celc_runtime.chain.streams.operators import (
+    Group,
+    Wanted,
+    group_for,
+    group_of,
+    near_group,
+    plain_query,
+)
 from celc_runtime.chain.streams.rearranged import rearranged
 from celc_runtime.chain.streams.tasks import check_header, module_step, module_task
 from celc_runtime.chain.tables import check_order
 from celc_runtime.many.answers import check_names
+from celc_runtime.many.near.query import NearRuns
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.near.queries import TOLD
 from celc_runtime.program import Program
 from celc_runtime.spark.input.columns import column_named, needed_columns
 from celc_runtime.spark.input.event_types import is_of_types
@@ -60,6 +69,7 @@ from celc_runtime.stream.processor import STATE
 from celc_runtime.stream.session import prepare
 from celc_runtime.stream.stored.state import buckets_in
 from celc_runtime.stream.tasks import refused_schema
+from celc_runtime.values.types import ddl_of
 from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
@@ -106,6 +116,41 @@ def module_stream(
         wanted = [Wanted(one.names, given, one.goes_on, one.number, types) for one in served]
         operators.append([(group_for(programs, one), one) for one in wanted])
     return _stream(first, operators, events, call)
+
+
+def near_stream(
+    near: NearRuns,
+    given: Program,
+    events: DataFrame,
+    tiebreak: tuple[str, ...] | None,
+    call: Call,
+) -> DataFrame:
+    """The matches and near misses of a query; see `NearQuery.match_stream`. `given` is the program
+    of the answer with its parameters."""
+    source = given.plan.source
+    check_stream(plain_query(near), events, allow_unbounded_state=False)
+    why = None
+    if source.rest:
+        why = "EVENT OTHER stands for rows of any type"
+    elif source.made & {*source.partition_by, *source.order_by}:
+        why = "a column of its PARTITION BY or its order is computed"
+    if why is not None:
+        raise EventError(
+            f"query {near.plan.query!r} has no near misses on a stream: {why}: use near_misses on "
+            "the events as a table"
+        )
+    group = near_group(near, given, tiebreak)
+    if any(name.casefold() == "kind" for name in group.schema.names):
+        raise EventError(
+            f"query {near.plan.query!r}: there is a column 'kind', and near misses on a stream add "
+            "one: choose another name with AS, or for the query"
+        )
+    operators: list[list[tuple[Group, Wanted]]]
+    operators = [[(group, Wanted(tiebreak=tiebreak, near=True))]]
+    if given.rows is not None:
+        plain = replace(plain_query(near).with_options(tiebreak=tiebreak), rows=given.rows)
+        operators.insert(0, [(Group({plain.name: plain}, (plain.name,), None), Wanted())])
+    return _stream(given, operators, events, call)
 
 
 def operators_of(programs: Mapping[str, Program]) -> list[list[tuple[str, ...]]]:
@@ -226,14 +271,14 @@ def _metrics(group: Group, number: int) -> str:
 
 def _check_side(operators: Sequence[_Planned], named: str) -> None:
     groups = [group for planned in operators for group, _ in planned]
-    if len(groups) > 1:
+    if len(groups) > 1 and not any(map(_is_for_each, groups)):
         told = "; ".join(", ".join(group.outputs) for group in groups)
         raise EventError(
             f"{named}: late='side' returns each late event once, and these queries are "
             f"{len(groups)} groups with partitions or an order of their own ({told}), each "
             "with events that are late for it: use late='drop' or late='error'"
         )
-    if _is_for_each(groups[0]):
+    if any(map(_is_for_each, groups)):
         raise EventError(
             f"{named} has an answer for each row of a table, and an event that is late is late for "
             "each of its rows: use late='drop' or late='error'"
@@ -241,7 +286,8 @@ def _check_side(operators: Sequence[_Planned], named: str) -> None:
 
 
 def _for_each(group: Group, events: DataFrame, call: Call, variable: str) -> DataFrame:
-    """The operator of a query FOR EACH, its rows as those of all queries."""
+    """The operator of a query FOR EACH, its rows as those of all queries, or as the matches of a
+    stream with near misses."""
     (program,) = group.programs.values()
     matches = stream_matches(
         program,
@@ -256,13 +302,22 @@ def _for_each(group: Group, events: DataFrame, call: Call, variable: str) -> Dat
         checkpoint=None,
         state=variable,
     )
-    assert group.columns is not None
-    form = partial(wide, group.columns, program.name)
+    form = _as_matches if group.columns is None else partial(wide, group.columns, program.name)
     last = {
         variable: LastRows(function, matches.schema, form)
         for variable, function in last_steps(matches).items()
     }
     return remember_plan(form(matches), program.name, last)
+
+
+def _as_matches(matches: DataFrame) -> DataFrame:
+    """Matches as rows of a stream with near misses."""
+    from pyspark.sql import functions
+
+    kind = functions.lit("match").alias("kind")
+    nothing = functions.lit(None)
+    told = (nothing.cast(ddl_of(type)).alias(name) for name, type in TOLD.items())
+    return matches.select(kind, *map(column_named, matches.columns), *told)
 
 
 def _rows_of(
@@ -312,6 +367,7 @@ def _rows_of(
             ahead=moment,
             wanted=tuple(of_group),
             buckets=_buckets(group, events.sparkSession, call, recorded.get(group.number)),
+            rules=group.rules,
         )
         for group, of_group in zip(groups, wanted, strict=True)
     ]
@@ -369,5 +425,5 @@ def _buckets(group: Group, spark: SparkSession, call: Call, recorded: int | None
 
 def _ddl(group: Group, options: StreamOptions) -> str:
     if options.late != "side":
-        return group.ddl
+        return f"kind STRING, {group.ddl}" if group.tells_kinds else group.ddl
     return side_ddl(group.ddl, refused_schema(group.input, options))

@@ -18,13 +18,19 @@ import pyarrow as pa
 from celc_runtime.chain.columns import Types, declared_types, levels_of, source_of
 from celc_runtime.chain.streams.bucket import ModuleReader
 from celc_runtime.chain.streams.checkpoint import BEGINS_ANEW, GOES_ON
+from celc_runtime.chain.streams.near.reading import NearUnit, reading_of
 from celc_runtime.chain.streams.units import GoesOn, Shared, Unit, UnitOf, units_of
 from celc_runtime.many.answers import QUERY
 from celc_runtime.many.groups import of_inputs, reading_all
+from celc_runtime.many.near.on_spark import as_on_spark
+from celc_runtime.many.near.query import NearRuns
+from celc_runtime.plan.near.queries import TOLD
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.program import Program
 from celc_runtime.stream.buckets import FOR_EACH_TASK
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.rules import hash_of_rows, in_one_order
+from celc_runtime.values.types import ddl_of
 
 _FEW_QUERIES = 8
 
@@ -38,29 +44,31 @@ class Wanted(NamedTuple):
     goes_on: GoesOn | None = None  # None: the queries of the checkpoint are these
     number: int = 0  # of the group
     others: Types = frozenset()  # as of `Group`
+    near: bool = False  # the query and its near misses, by a module of these
 
     @property
     def plain(self) -> tuple[Any, ...]:
         """The same in tuples alone, which a worker reads before it has celc's own classes."""
+        rest = self.number, tuple(sorted(self.others)), self.near
         if self.goes_on is None:
-            return self.names, self.tiebreak, None, self.number, tuple(sorted(self.others))
+            return self.names, self.tiebreak, None, *rest
         units = tuple(
             (one.number, one.names, one.shared and tuple(one.shared)) for one in self.goes_on.units
         )
         goes_on = units, self.goes_on.next_unit
-        return self.names, self.tiebreak, goes_on, self.number, tuple(sorted(self.others))
+        return self.names, self.tiebreak, goes_on, *rest
 
     @classmethod
     def of(cls, plain: Sequence[Any]) -> Wanted:
         """What `plain` made tuples of."""
-        names, tiebreak, goes_on, number, types = plain
+        names, tiebreak, goes_on, number, types, near = plain
         others = frozenset((stream, type) for stream, type in types)
         if goes_on is None:
-            return cls(names, tiebreak, None, number, others)
+            return cls(names, tiebreak, None, number, others, near)
         units = tuple(
             UnitOf(unit, of, shared and Shared(*shared)) for unit, of, shared in goes_on[0]
         )
-        return cls(names, tiebreak, GoesOn(units, goes_on[1]), number, others)
+        return cls(names, tiebreak, GoesOn(units, goes_on[1]), number, others, near)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +133,23 @@ class Group:
         fields = [pa.field(n, pa.struct(p.output_schema)) for n, p in self.columns.items()]
         return pa.schema([pa.field(QUERY, pa.string()), *fields])
 
+    def schema_of(self, name: str) -> pa.Schema:
+        """The columns of the answer of one of its queries."""
+        return self.programs[name].output_schema
+
+    @property
+    def rules(self) -> int:
+        """As of `StreamOptions`."""
+        return 0
+
+    @property
+    def tells_kinds(self) -> bool:
+        """Whether its rows have a column `kind`, whatever happens to late events."""
+        return False
+
     @property
     def ddl(self) -> str:
-        """The same in Spark's notation."""
+        """The same in Spark's notation, without `kind`."""
         if self.columns is None:
             return self.programs[self.outputs[0]].output_ddl
         columns = [f"{quoted(n)} STRUCT<{p.output_ddl}>" for n, p in self.columns.items()]
@@ -159,12 +181,74 @@ class Group:
         return replace(found, name=self.name, source=source)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NearGroup(Group):
+    """A query and its near misses; of a query FOR EACH the near misses alone. given: as of
+    `NearUnit`."""
+
+    near: NearRuns
+    given: Program
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        plain = {n: one for n, one in self.programs.items() if n != self.outputs[-1]}
+        units = units_of(plain) if plain else []
+        types: Types = frozenset()
+        query = self.programs[self.outputs[-1]]
+        return [*units, NearUnit(query, 0, types, len(units), near=self.near, given=self.given)]
+
+    @property
+    def name(self) -> str:
+        # Its counts are another operator's beside those of a query FOR EACH.
+        return self.outputs[0]
+
+    @property
+    def rules(self) -> int:
+        rows = self.given.rows
+        return 0 if rows is None else hash_of_rows(in_one_order(rows))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return as_on_spark(self.near.plan, self.near.output_schema.empty_table()).schema
+
+    def schema_of(self, name: str) -> pa.Schema:
+        return self.schema if name == self.outputs[-1] else super().schema_of(name)
+
+    @property
+    def tells_kinds(self) -> bool:
+        return True
+
+    @property
+    def ddl(self) -> str:
+        told = (f"{quoted(name)} {ddl_of(type)}" for name, type in TOLD.items())
+        return ", ".join([plain_query(self.near).output_ddl, *told])
+
+
+def plain_query(near: NearRuns) -> Program:
+    """The query whose rows are the matches of a stream with near misses."""
+    return near.queries[near.plan.query].program.with_options(positions=near.plan.positions)
+
+
+def near_group(near: NearRuns, given: Program, tiebreak: tuple[str, ...] | None) -> NearGroup:
+    """The group of a query and its near misses; `given` is the program of the answer with its
+    parameters."""
+    reading, plain = reading_of(near), plain_query(near)
+    if tiebreak is not None:
+        reading, plain = (one.with_options(tiebreak=tiebreak) for one in (reading, plain))
+    programs = {plain.name: plain, reading.name: reading}
+    if given.plan.source.parameters is not None:
+        del programs[plain.name]
+    return NearGroup(programs, tuple(programs), None, near=near, given=given)
+
+
 Served = Sequence[tuple[Group, StreamOptions]]
 """The groups of an operator, with the options of the stream as they are for each."""
 
 
 def group_of(program: Program, wanted: Wanted) -> Group:
     """The group that a program and the names of queries stand for."""
+    if wanted.near:
+        return near_group(program.module["NEAR_MISSES"], program, wanted.tiebreak)
     if not wanted.names:
         return Group(levels_of(program), (program.name,), None)
     queries = {

@@ -210,15 +210,15 @@ def unpacked(served: Served, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
     group, options = served[0]
     of_refused = refused_schema(group.input, options) if options.late == "side" else None
     schema = answer_schema(group, options)
-    outputs = [(name, one.programs[name]) for one, _ in served for name in one.outputs]
-    schemas = [program.output_schema for _, program in outputs]
+    outputs = [(name, one.schema_of(name)) for one, _ in served for name in one.outputs]
     for batch in batches:
         found: dict[str, list[pa.RecordBatch]] = {}
         numbers = batch.column("query").to_pylist()
         for number, message in zip(numbers, batch.column("found"), strict=True):
             if message.is_valid:
-                rows = pa.ipc.read_record_batch(message.as_buffer(), schemas[number])
-                found.setdefault(outputs[number][0], []).append(rows)
+                name, columns = outputs[number]
+                rows = pa.ipc.read_record_batch(message.as_buffer(), columns)
+                found.setdefault(name, []).append(rows)
         yield from _answers(group, options, found)
         if of_refused is None:
             continue
@@ -245,9 +245,12 @@ def finished(served: Served, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
 def answer_schema(group: Group, options: StreamOptions) -> pa.Schema:
     """The columns of the stream."""
     if options.late != "side":
-        return group.schema
+        return pa.schema([_KIND, *group.schema]) if group.tells_kinds else group.schema
     refused = refused_schema(group.input, options)
-    return pa.schema([refused.field("kind"), *group.schema, refused.field("event")])
+    return pa.schema([_KIND, *group.schema, refused.field("event")])
+
+
+_KIND = pa.field("kind", pa.string())
 
 
 _MOST_ROWS = 1 << 13  # of a batch with a column for each query, most of them NULL
@@ -264,10 +267,14 @@ def _answers(
     }
     if not tables:
         return
-    table = next(iter(tables.values())) if group.columns is None else _wide(group, tables)
-    if options.late == "side":
-        table = with_kind(table, answer_schema(group, options), "match")
-    yield from table.to_batches(max_chunksize=None if group.columns is None else _MOST_ROWS)
+    if group.columns is not None:
+        tables = {group.name: _wide(group, tables)}
+    for name, table in tables.items():
+        if group.tells_kinds or options.late == "side":
+            is_near = group.tells_kinds and name == group.outputs[-1]
+            kind = "near" if is_near else "match"
+            table = with_kind(table, answer_schema(group, options), kind)
+        yield from table.to_batches(max_chunksize=None if group.columns is None else _MOST_ROWS)
 
 
 def _wide(group: Group, tables: Mapping[str, pa.Table]) -> pa.Table:

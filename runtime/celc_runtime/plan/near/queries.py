@@ -77,6 +77,16 @@ MATCHES, UNDECIDED = "matches", "undecided"
 """The queries whose rows are the events of all matches, and of those that have no event of them."""
 
 
+TOLD = {
+    "part": "STRING",
+    "line": "LONG",
+    "column": "LONG",
+    "asked": "STRING",
+    "found": "STRING",
+    "amount": "DOUBLE",
+}
+"""The columns of a near miss beside those of a match, with their types."""
+
 FOUND = "near found"
 """The label of what stands where it must be absent."""
 
@@ -110,7 +120,9 @@ class BentQuery:
 class NearPlan:
     """The queries that find near misses, all of one module.
 
-    - `answer` is the query that has the columns of a match; nothing runs it.
+    - `query` is the query as it is written, whose rows a stream has beside its near misses.
+    - `answer` is the same without what chooses among its matches: it has the columns of a near
+      miss, and nothing runs it.
     - `bent` are those with one part bent, in the order of their parts.
     - `columns` are the labels of the formula, each with the column that lists its rows.
     - `shown` are the labels that the answer has, in their order.
@@ -118,6 +130,7 @@ class NearPlan:
     - `positions`: positions are output on Spark as well.
     """
 
+    query: str
     answer: str
     bent: tuple[BentQuery, ...]
     columns: tuple[tuple[str, str], ...]

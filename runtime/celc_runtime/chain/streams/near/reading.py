@@ -1,0 +1,133 @@
+"""The events of near misses for the room of streams, and how long they matter.
+
+A near miss with start s ends within the longest window of the bent queries, and shares no event
+with a match. Such a match ends within the window of the query from there, and is decided when its
+absences are. So all is known of s when both windows and the longest FOR have passed: three times
+the window, because a bent window is twice as long. Of earlier events count those of matches that
+end at s or later, and what absences before these look back on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from celc_runtime.chain.streams.units import Unit
+from celc_runtime.many.near.query import NearRuns
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.near.queries import MATCHES
+from celc_runtime.plan.plan import Answer, Choice, Matching, Plan, Window
+from celc_runtime.program import Program
+from celc_runtime.stream.formats import StreamFormats, StreamOptions
+from celc_runtime.stream.one_bucket.known_keys import window_length
+
+
+@frozen
+class Lengths:
+    """Microseconds: how long after a start its near miss is known, and how long before it events
+    matter."""
+
+    known_after: int
+    before: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NearUnit(Unit):
+    """The near misses of a query; its `query` is `reading_of`. given: the query that has the
+    columns of a match, with its parameters."""
+
+    near: NearRuns
+    given: Program
+
+    def formats(self, options: StreamOptions) -> StreamFormats:
+        """The formats of its events and states."""
+        values = ("position", "frontier", "first")
+        return StreamFormats(self.query, options, values=values, most_kept=0)
+
+
+def lengths_of(near: NearRuns) -> Lengths:
+    """How long events matter. Raises EventError where no time says that."""
+    plain, *bent = [query.program for query in _run(near)]
+    name = near.plan.query
+    for one in (plain, *bent):
+        _check(name, one)
+    window = max(_window(one) for one in bent) if bent else 0
+    decided = max(_decided_after(one.plan) for one in (plain, *bent))
+    before = _window(plain) + max(_looked_back(one.plan) for one in (plain, *bent))
+    return Lengths(window + _window(plain) + decided, before)
+
+
+def reading_of(near: NearRuns) -> Program:
+    """The events as a program that reads and keeps them; it is never run."""
+    reading, lengths = near.reading, lengths_of(near)
+    source = replace(reading.plan.source, relevant=None, parameters=None, type_column=True)
+    source = replace(source, stream_column=len(source.streams) > 1 or source.stream_column)
+    plan = Plan(
+        name=f"near misses of {near.plan.query}",
+        source=source,
+        matching=Matching(
+            window=Window("MICROSECONDS", lengths.known_after + lengths.before, source.order_by[0])
+        ),
+        choice=Choice(),
+        answer=Answer(positions=near.plan.positions),
+    )
+    nothing: Any = None
+    return Program(plan, nothing, nothing, nothing, near.answer.module)
+
+
+def _run(near: NearRuns) -> Iterator[Any]:
+    """The query whose matches count, and those with one part bent."""
+    yield near.queries[MATCHES]
+    for one in near.plan.bent:
+        yield near.queries[one.name]
+
+
+def _window(program: Program) -> int:
+    window = program.plan.matching.window
+    return 0 if window is None else int(window.size)  # None: matches of one event
+
+
+def _decided_after(plan: Plan) -> int:
+    """The most microseconds after the window of a match in which absences at its end decide."""
+    size = 0 if plan.matching.window is None else int(plan.matching.window.size)
+    lengths = [
+        int(plan.matching.local_windows[one.window].size) - (size if one.from_start else 0)
+        for one in plan.choice.deadlines
+    ]
+    # It is undecided as long as the clock equals the deadline.
+    return 1 + max(0, *lengths) if lengths else 0
+
+
+def _looked_back(plan: Plan) -> int:
+    """How long before a match absences look."""
+    whole = plan.whole_window
+    assert whole is not None
+    return int(whole.size) - (0 if plan.matching.window is None else int(plan.matching.window.size))
+
+
+def _check(name: str, program: Program) -> None:
+    """Raises EventError for a query whose near misses no time settles."""
+    plan = program.plan
+    window = plan.matching.window
+    if window is None and not plan.matching.one_event:
+        why = "it has no WITHIN, so that any later event can make a match of what a near miss has"
+        instead = "give it a window of time on the order column"
+    elif window is not None and (
+        window.unit == "EVENTS" or window.attribute not in (None, plan.source.order_by[0])
+    ):
+        why = "its WITHIN is no time on the order column, so that no watermark says when it is over"
+        instead = f"measure it on {plan.source.order_by[0]!r}"
+    elif program.sees_all or len(program.contexts) or plan.matching.nested_selectors:
+        why = "a selector inside its formula depends on events long before the window"
+        instead = "leave it out"
+    elif window_length(program) is None:
+        why = "an absence in it is no time on the order column"
+        instead = f"measure it on {plan.source.order_by[0]!r}"
+    else:
+        return
+    raise EventError(
+        f"query {name!r} has no near misses on a stream: {why}: {instead}, or use near_misses on "
+        "the events as a table"
+    )
