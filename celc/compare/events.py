@@ -1,0 +1,231 @@
+"""The events of which streams are made for a search: a small domain that tells conditions apart.
+
+Of all combinations of the candidates for attributes one event stays for each way to satisfy the
+conditions on single events, and for each combination of values that are compared between events.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import islice, product
+from math import prod
+from typing import Any
+
+from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.types import ArrayType, MapType, StructType
+
+from celc.compare.conditions import Asked, predicate_written_out
+from celc.compare.sides import Side
+from celc.compare.values import candidates, default
+from celc.core import formula as core
+from celc.core.fold import fold_predicate
+from celc.core.terms import nodes_named_in
+from celc.core.traversal import map_leaves
+from celc.driver.pipeline import Stages
+
+MOST_COMBINATIONS = 3000  # of the values of one event type; of more a sample is taken
+
+TypeKey = tuple[str, str]
+
+
+@frozen
+class Letter:
+    """An event without its times: its type and the values that matter.
+
+    `symbols`: its symbol class in each query that is run, None where it is not known. Two queries
+    do not tell apart events with equal symbols and `compared` values.
+    """
+
+    type: TypeKey
+    values: Mapping[str, Any]
+    symbols: tuple[int | None, ...]
+    compared: tuple[Any, ...] = ()
+
+
+@frozen
+class Domain:
+    """The events of a search. `values`: the candidates of each attribute. `all_known`: whether the
+    symbols of all of them are known. `sampled`: event types of which not every combination of
+    candidates was looked at."""
+
+    letters: tuple[Letter, ...]
+    values: Mapping[str, tuple[Any, ...]]
+    types: Mapping[str, core.DataType] = field(default_factory=dict)
+    all_known: bool = True
+    sampled: tuple[str, ...] = ()
+
+
+class _NotKnown(Exception):
+    """A condition cannot be decided for an event alone."""
+
+
+def domain_of(
+    sides: Sequence[Side], asked: Asked, spreads: Mapping[str, tuple[int, ...]]
+) -> Domain:
+    """The events over which queries are compared.
+
+    `spreads`: attributes that are given as a distance from a clock, with the distances to try.
+    """
+    types: dict[TypeKey, core.EventType] = {}
+    for side in sides:
+        for key, event_type in side.types.items():
+            types.setdefault(key_of(side, key), event_type)
+    read = [(side, stages) for side in sides for stages in side.read]
+    keys = _keys(sides)
+    values: dict[str, tuple[Any, ...]] = {}
+    named: dict[str, core.DataType] = {}
+    letters: dict[Any, Letter] = {}
+    sampled: list[str] = []
+    for key, event_type in types.items():
+        names = []
+        for attribute in event_type.attributes:
+            name = attribute.name
+            if name in asked.clocks and name not in spreads:
+                continue
+            named.setdefault(name, attribute.type)
+            if name in spreads:
+                values[name] = spreads[name]
+            elif name in asked.used or name in keys:
+                if name not in values:
+                    found = candidates(name, attribute.type, asked)
+                    if name not in asked.used:
+                        found = (default(attribute.type),)
+                        if keys[name]:
+                            found = candidates(name, attribute.type, _compared(name))
+                    values[name] = found
+            else:
+                continue
+            names.append(name)
+        lists = [values[name] for name in names]
+        if prod(map(len, lists)) > MOST_COMBINATIONS:
+            sampled.append(event_type.name)
+        truths = [_SymbolOf(stages, event_type) for _, stages in read]
+        compared = [
+            name for name in names if name in asked.several or name in spreads or name in keys
+        ]
+        for combination in _combinations(lists):
+            event = dict(zip(names, combination, strict=True))
+            symbols = tuple(symbol(event) for symbol in truths)
+            letter = Letter(key, event, symbols, tuple(map(repr, map(event.get, compared))))
+            identity: Any = (key, symbols, letter.compared)
+            if all(symbol == 0 for symbol in symbols):
+                identity = "no query asks for it"
+            elif None in symbols:
+                identity = (key, tuple(map(repr, combination)))
+            letters.setdefault(identity, letter)
+    made = tuple(letters.values())
+    known = all(None not in letter.symbols for letter in made)
+    return Domain(made, values, named, known, tuple(sampled))
+
+
+def key_of(side: Side, key: TypeKey) -> TypeKey:
+    """An event type as both sides know it: by its name, and its stream where that is needed."""
+    return key if side.query.needs_stream_column else ("", key[1])
+
+
+def _compared(name: str) -> Asked:
+    return Asked(several={name: None}, used={name: None})
+
+
+def _keys(sides: Sequence[Side]) -> dict[str, bool]:
+    """The attributes by which queries are partitioned, and whether some are not."""
+    found: dict[str, int] = {}
+    count = 0
+    for side in sides:
+        for stages in side.read:
+            count += 1
+            for name in {name for key in stages.query.partition_by for name in key.attributes}:
+                found[name] = found.get(name, 0) + 1
+    return {name: times < count for name, times in found.items()}
+
+
+def _combinations(lists: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    """All combinations, those of the first values first, or a sample of them."""
+    if prod(map(len, lists)) <= MOST_COMBINATIONS:
+        yield from product(*lists)
+        return
+    chosen = random.Random(len(lists))  # noqa: S311 - no secret
+    plain = [one[0] for one in lists]
+    for place, one in enumerate(lists):
+        for value in one:
+            yield (*plain[:place], value, *plain[place + 1 :])
+    yield from islice(
+        (tuple(chosen.choice(one) for one in lists) for _ in iter(int, 1)), MOST_COMBINATIONS
+    )
+
+
+class _SymbolOf:
+    """The symbol class of an event of one type in one query."""
+
+    def __init__(self, stages: Stages, event_type: core.EventType) -> None:
+        self._groups: list[list[list[Callable[[Mapping[str, Any]], bool]]]] = []
+        self._numbers: dict[int, int] | None = None
+        several = stages.query.needs_stream_column
+        for conditions in stages.alphabet.types:
+            known = conditions.type
+            if known.name == event_type.name and (not several or known.stream == event_type.stream):
+                self._numbers = {
+                    symbol.truth: number for number, symbol in stages.alphabet.numbered(known)
+                }
+                self._groups = [
+                    [
+                        [decided_by(one, stages.query, known) for one in clause.predicates]
+                        for clause in group
+                    ]
+                    for group in conditions.groups
+                ]
+
+    def __call__(self, event: Mapping[str, Any]) -> int | None:
+        """Its number; None where a condition is not known to hold or not."""
+        if self._numbers is None:
+            return 0
+        try:
+            truth = sum(
+                1 << number
+                for number, group in enumerate(self._groups)
+                if all(any(holds(event) for holds in clause) for clause in group)
+            )
+        except _NotKnown:
+            return None
+        return self._numbers.get(truth, 0)
+
+
+def decided_by(
+    predicate: core.Predicate, query: core.Query, event_type: core.EventType
+) -> Callable[[Mapping[str, Any]], bool]:
+    """The function that says whether the predicate is TRUE of an event, given its values by name;
+    attributes without a value are NULL. It remembers what it was asked."""
+    written = predicate_written_out(predicate, query)
+    added = frozenset() if query.parameters is None else query.parameters.columns_added
+    names = sorted(
+        {one.attribute for one in nodes_named_in(written) if isinstance(one, core.AttributeValue)}
+    )
+    told: dict[tuple[str, ...], bool | None] = {}
+
+    def decide(event: Mapping[str, Any]) -> bool | None:
+        def value(leaf: core.Expression) -> core.Expression:
+            if not isinstance(leaf, core.AttributeValue) or leaf.attribute in added:
+                raise _NotKnown
+            if isinstance(leaf.type, ArrayType | MapType | StructType):
+                raise _NotKnown
+            if leaf.attribute == core.TYPE:
+                return core.Constant(core.text_of_type(event_type), core.DataType.STRING, leaf.span)
+            return core.Constant(event.get(leaf.attribute), leaf.type, leaf.span)
+
+        try:
+            return fold_predicate(map_leaves(written, value))
+        except (_NotKnown, AssertionError):
+            return None
+
+    def holds(event: Mapping[str, Any]) -> bool:
+        key = tuple(repr(event.get(name)) for name in names)
+        if key not in told:
+            told[key] = decide(event)
+        found = told[key]
+        if found is None:
+            raise _NotKnown
+        return found
+
+    return holds

@@ -1,0 +1,341 @@
+"""A search for a stream on which two queries differ, over a small domain of events and times.
+
+Streams are tried by length. While all streams of a length are few they are all tried, many in one
+run. Beyond, streams are walked at random through the automata, which find at least every match, so
+that most of them hold one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice, product
+from time import monotonic
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.frozen import frozen
+
+from celc.compare.conditions import asked_by
+from celc.compare.events import Domain, domain_of
+from celc.compare.results import Bound, Difference
+from celc.compare.sides import Side, rows_by_stream, rows_of
+from celc.compare.tables import Stream, Tables, parameter_tables
+from celc.compare.times import Clocks, Pattern, clocks_of, patterns
+from celc.compare.values import candidates
+
+ALL_STREAMS = 120_000
+"""So many streams of one length are all tried."""
+
+WALKED = 12_000  # streams of one length that are walked at random, where they are more
+LONGEST = 8
+BATCH = 2500  # streams in one run
+
+_T = TypeVar("_T")
+
+
+class OutOfTime(Exception):
+    """The time for the comparison is over."""
+
+
+@frozen
+class Walk:
+    """What the automaton of a side makes of the domain: for each state and event the states after
+    it, and whether a match ends; None: the automaton does not read symbols alone."""
+
+    after: tuple[tuple[frozenset[int], ...], ...]
+    ends: tuple[tuple[bool, ...], ...]
+
+
+class Search:
+    """Streams for some queries: what they are made of, and runs of the queries over them."""
+
+    def __init__(self, sides: Sequence[Side], until: float) -> None:
+        self.sides = tuple(sides)
+        self._until = until
+        asked = asked_by(stages for side in sides for stages in side.read)
+        self.asked = asked
+        spreads, ways = _spreads(sides)
+        for name in ways:
+            asked.clocks.pop(name, None)
+        self.clocks: Clocks = clocks_of(asked)
+        self.domain: Domain = domain_of(sides, asked, spreads)
+        self.tables = [Tables(side, self.domain, self.clocks, ways) for side in sides]
+        sets = {
+            f"{stages.query.parameters.name}.{one.name}": one.type
+            for side in sides
+            for stages in side.read
+            if stages.query.parameters is not None
+            for one in stages.query.parameters.attributes
+        }
+        found = {name: candidates(name, type, asked) for name, type in sets.items()}
+        self.parameters: dict[str, pa.Table] = parameter_tables(sides, found)
+        self.tried = 0
+        self.complete = 0
+        self._walks = [_walk(side, number, sides, self.domain) for number, side in enumerate(sides)]
+        self._chosen = random.Random(1)  # noqa: S311 - no secret
+
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return monotonic() > self._until
+
+    def bound(self, ended: str) -> Bound:
+        """How far the search has come."""
+        from celc.compare.words import shown_values
+
+        driver = self.clocks.driver
+        times: tuple[str, ...] = ()
+        if driver is not None:
+            from celc.compare.words import shown_length
+
+            unit = self.clocks.units[driver]
+            type = self.clocks.types[driver]
+            steps = [unit, *self.clocks.lengths[driver]]
+            times = tuple(shown_length(step, type) for step in steps)
+        return Bound(self.complete, self.tried, shown_values(self.domain), times, ended)
+
+    # --- streams ---
+
+    def stream(self, letters: Sequence[int], pattern: Pattern, begin: int = 0) -> Stream:
+        """A stream whose first clock goes as the pattern says, the others by their units."""
+        times = {}
+        for name, begins in self.clocks.begins.items():
+            start = begins[min(begin, len(begins) - 1)]
+            if name == self.clocks.driver:
+                times[name] = tuple(start + step for step in pattern)
+            else:
+                unit = self.clocks.units[name]
+                times[name] = tuple(start + place * unit for place in range(len(letters)))
+        return Stream(tuple(letters), times)
+
+    def _patterns(self, count: int) -> list[Pattern]:
+        driver = self.clocks.driver
+        if driver is None:
+            return [(0,) * count]
+        return patterns(count, self.clocks.units[driver], self.clocks.lengths[driver])
+
+    def _begins(self) -> int:
+        return max(map(len, self.clocks.begins.values()), default=1)
+
+    def streams(self, count: int) -> tuple[Iterator[Stream], bool]:
+        """Streams of so many events, the plainest first, and whether they are all."""
+        times = self._patterns(count)
+        begins = range(self._begins())
+        letters = range(len(self.domain.letters))
+        if len(letters) ** count * len(times) * len(begins) <= ALL_STREAMS:
+            words: Iterable[tuple[int, ...]] = product(letters, repeat=count)
+            whole = product(begins, words, times)
+            return (self.stream(word, time, begin) for begin, word, time in whole), True
+        return self._walked(count, times), False
+
+    def _walked(self, count: int, times: list[Pattern]) -> Iterator[Stream]:
+        chosen = self._chosen
+        seen: set[Any] = set()
+        misses = 0
+        while len(seen) < WALKED and misses < WALKED:
+            walk = chosen.choice(self._walks)
+            word = None if walk is None else _walked_word(walk, count, chosen)
+            if word is None:
+                word = tuple(chosen.randrange(len(self.domain.letters)) for _ in range(count))
+            time = chosen.choice(times[:1] if chosen.random() < 0.2 else times)  # noqa: PLR2004
+            begin = chosen.randrange(self._begins())
+            if (word, time, begin) in seen:
+                misses += 1
+                continue
+            seen.add((word, time, begin))
+            yield self.stream(word, time, begin)
+
+    def repeated(self) -> Iterator[Stream]:
+        """Streams of one event that comes as often as a number of the queries says, or once more or
+        less, alone and before another one."""
+        counts = sorted(
+            {more for one in self.asked.counts for more in (one - 1, one, one + 1, one + 2)}
+        )
+        driver = self.clocks.driver
+        letters = [
+            number
+            for number, letter in enumerate(self.domain.letters)
+            if any(symbol != 0 for symbol in letter.symbols)
+        ][:40]
+        for count in counts:
+            if not LONGEST < count <= 1010:  # noqa: PLR2004
+                continue
+            steps: Pattern = tuple(range(count + 1))
+            if driver is not None:
+                # So many events are meant to lie in the least window.
+                unit = self.clocks.units[driver]
+                least = min(self.clocks.lengths[driver], default=unit * 10 * count)
+                whole = isinstance(unit, int)
+                step = min(unit, least // (2 * count) if whole else least / (2 * count))
+                steps = tuple(place * step for place in range(count + 1))
+            for letter in letters:
+                yield self.stream([letter] * count, steps[:count])
+                for other in letters if count <= 50 else ():  # noqa: PLR2004
+                    if other != letter:
+                        yield self.stream([*[letter] * count, other], steps)
+
+    # --- runs ---
+
+    def batches(self, streams: Iterable[Stream]) -> Iterator[list[Stream]]:
+        """Streams by the batch, small ones first. Raises OutOfTime."""
+        waiting = iter(streams)
+        size = 50
+        while batch := list(islice(waiting, size)):
+            if self.is_over():
+                raise OutOfTime
+            yield batch
+            rows = sum(len(one.letters) for one in batch) // len(batch)
+            size = max(1, min(BATCH, size * 4, 200_000 // max(rows, 1)))
+
+    def answers(self, number: int, batch: list[Stream]) -> dict[int, Any]:
+        """The rows of one query in each stream of a batch, by the number of the stream; streams at
+        which a run stops with an error are left out."""
+        try:
+            table = self.sides[number].answers(self.tables[number].of(batch), self.parameters)
+        except EventError:
+            if len(batch) == 1:
+                return {0: None}
+            half = len(batch) // 2
+            first = self.answers(number, batch[:half])
+            second = self.answers(number, batch[half:])
+            return first | {half + place: rows for place, rows in second.items()}
+        return rows_by_stream(table)
+
+    def differing(self, batch: list[Stream]) -> Iterator[Stream]:
+        """The streams of a batch for which the answers of both queries differ."""
+        self.tried += len(batch)
+        old, new = (self.answers(number, batch) for number in (0, 1))
+        for place in sorted({*old, *new}):
+            one, other = old.get(place, {}), new.get(place, {})
+            if one is not None and other is not None and one != other:
+                yield batch[place]
+
+    def difference(self, stream: Stream) -> Difference | None:
+        """What both queries, as they are, answer to a stream, if that differs."""
+        events = [table.of([stream], numbered=False) for table in self.tables]
+        for parameters in (*self._single_rows(), self.parameters):
+            try:
+                old, new = (
+                    side.answer(table, parameters)
+                    for side, table in zip(self.sides, events, strict=True)
+                )
+            except EventError:
+                continue
+            if rows_of(old) != rows_of(new):
+                return Difference(events[0], old, new, parameters)
+        return None
+
+    def _single_rows(self) -> Iterator[dict[str, pa.Table]]:
+        """The parameter tables with one row each."""
+        if not self.parameters:
+            return
+        for places in islice(product(*(range(len(t)) for t in self.parameters.values())), 60):
+            yield {
+                name: table.slice(place, 1)
+                for place, (name, table) in zip(places, self.parameters.items(), strict=True)
+            }
+
+    # --- the search ---
+
+    def found(
+        self, streams: Iterable[Stream], shows: Callable[[list[Stream]], Iterator[Stream]]
+    ) -> Iterator[Stream]:
+        """The streams among some that show what is looked for. Raises OutOfTime."""
+        for batch in self.batches(streams):
+            yield from shows(batch)
+
+    def shortest(
+        self, shows: Callable[[list[Stream]], Iterator[Stream]], longest: int
+    ) -> Iterator[tuple[Stream, bool]]:
+        """Streams that show what is looked for, by length, and whether no shorter one of the domain
+        does. Raises OutOfTime."""
+        complete = True
+        for count in range(1, longest + 1):
+            streams, is_all = self.streams(count)
+            for stream in self.found(streams, shows):
+                yield stream, complete
+            complete = complete and is_all
+            if complete:
+                self.complete = count
+        for stream in self.found(self.repeated(), shows):
+            yield stream, False
+
+    def shrunk(self, stream: Stream, difference: Difference) -> tuple[Stream, Difference]:
+        """The stream without events that the difference does not need."""
+        place = 0
+        while place < len(stream.letters) and len(stream.letters) > 1:
+            less = stream.without(place)
+            found = None if self.is_over() else self.difference(less)
+            if found is None:
+                place += 1
+            else:
+                stream, difference = less, found
+        return stream, difference
+
+
+def _spreads(
+    sides: Sequence[Side],
+) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[str, int]]]:
+    """Attributes that lie a distance from a clock: the end of an uncertain time, the start of an
+    event that lasts. With the distances to try, and the clock and direction."""
+    values: dict[str, tuple[int, ...]] = {}
+    ways: dict[str, tuple[str, int]] = {}
+    for side in sides:
+        for stages in side.read:
+            query = stages.query
+            if query.uncertain is not None:
+                low, high, step = query.uncertain.low, query.uncertain.high, query.uncertain.step
+                values[high.name] = (0, step, 2 * step)
+                ways[high.name] = (low.name, 1)
+            elif query.begin is not None and not query.reads:
+                unit = 1 if query.begin.type.is_numeric else 1_000_000
+                values[query.begin.name] = (0, unit, 3 * unit)
+                ways[query.begin.name] = (query.order_by[0].name, -1)
+    return values, ways
+
+
+def _walk(side: Side, number: int, sides: Sequence[Side], domain: Domain) -> Walk | None:
+    """The automaton of a side over the domain."""
+    stages = side.stages
+    letters = stages.automaton.letters
+    place = sum(len(one.read) for one in sides[:number])
+    symbols = [letter.symbols[place] for letter in domain.letters]
+    plain = letters.machine.contexts == 1 and letters.symbols == letters.classes
+    if not plain or None in symbols:
+        return None
+    automaton = stages.minimal
+    after, ends = [], []
+    for rows in automaton.moves:
+        moves = [rows[automaton.class_of[symbol]] for symbol in symbols if symbol is not None]
+        after.append(
+            tuple(frozenset(m.target for m in row if m.target is not None) for row in moves)
+        )
+        ends.append(tuple(any(move.accepts for move in row) for row in moves))
+    return Walk(tuple(after), tuple(ends))
+
+
+def _walked_word(walk: Walk, count: int, chosen: random.Random) -> tuple[int, ...] | None:
+    """A word with a match, now and then with more events before, inside or after it; None where the
+    walk comes to no end."""
+    word: list[int] = []
+    extra = chosen.choice((0, 0, 0, 1, 1, 2))
+    extra = min(extra, count - 1)
+    states = frozenset({0})
+    for place in range(count - extra):
+        last = place == count - extra - 1
+        ways = [
+            letter
+            for letter in range(len(walk.ends[0]))
+            if any(
+                walk.ends[state][letter] if last else walk.after[state][letter] for state in states
+            )
+        ]
+        if not ways:
+            return None
+        letter = chosen.choice(ways)
+        word.append(letter)
+        states = frozenset(chain.from_iterable(walk.after[state][letter] for state in states))
+    for _ in range(extra):
+        word.insert(chosen.randrange(len(word) + 1), chosen.randrange(len(walk.ends[0])))
+    return tuple(word)

@@ -1,0 +1,184 @@
+"""The shortest stream on which two queries differ, or a proof that there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from time import monotonic
+
+from celc.compare.product import TooManyStates, Word, differences
+from celc.compare.proof import (
+    Automata,
+    automata_of,
+    same_form,
+    why_not_automata,
+    why_not_equal_clauses,
+)
+from celc.compare.results import Difference, Equal, Unknown
+from celc.compare.search import LONGEST, OutOfTime, Search
+from celc.compare.sides import Side
+from celc.compare.tables import Stream
+from celc.compare.times import Clocks
+from celc.diagnostics.source import Source
+from celc.options import Options
+
+MOST_WORDS = 60  # differences of the automata that are tried, where clauses may hide some
+
+_DEFAULTS = Options()
+
+
+def shortest_difference(
+    old: Source | Side,
+    new: Source | Side,
+    *,
+    options: Options = _DEFAULTS,
+    query: str | None = None,
+    deadline: float | None = 20.0,
+    longest: int = LONGEST,
+) -> Difference | Equal | Unknown:
+    """The shortest stream on which two queries differ, or that there is none, or that none was
+    found.
+
+    old, new: the texts, or a `Side` of each, which keeps what was compiled for other comparisons.
+    options: those of the compilation of texts; both are asked with `at_end="closed"`. query: the
+    name of the query in texts with several. deadline: seconds after which the search ends (None: it
+    ends by itself). longest: streams of up to so many events are searched.
+
+    `Equal` is proved. A `Difference` has been run by both queries. Raises CelError with the errors
+    of a text, ValueError where `query` names none.
+    """
+    until = monotonic() + (deadline if deadline is not None else 1e9)
+    one, other = (
+        side if isinstance(side, Side) else Side(side, options, query=query) for side in (old, new)
+    )
+    if same_form(one, other):
+        return Equal("both are the same formula with the same clauses")
+    return _Comparison(one, other, until, longest).found()
+
+
+class _Comparison:
+    def __init__(self, old: Side, new: Side, until: float, longest: int) -> None:
+        self._sides = (old, new)
+        self._until, self._longest = until, longest
+        self._why = why_not_automata(old, new)
+        self._automata: Automata | None = None
+        if self._why is None:
+            self._automata = automata_of(old, new)
+            if self._automata is None:
+                self._why = "conditions on one event type are too many"
+        self._other = why_not_equal_clauses(old, new) if self._why is None else None
+
+    def found(self) -> Difference | Equal | Unknown:
+        first: int | None = None
+        """The length of the shortest stream on which the automata differ."""
+        if self._automata is not None:
+            try:
+                word = next(self._words(self._automata), None)
+            except TooManyStates:
+                self._why = "the product of their automata is too large"
+                self._automata = None
+            else:
+                if word is None and self._other is None:
+                    return Equal("their automata have the same matches, and their clauses are equal")
+                first = None if word is None else len(word.pairs)
+        search = Search(self._sides, self._until)
+        ended = "all streams up to the longest were tried, or a sample of them"
+        try:
+            if first is not None:
+                found = self._by_automata(search, first)
+                if found is not None:
+                    return found
+            found = self._by_search(search)
+            if found is not None:
+                return found
+        except OutOfTime:
+            ended = "the time was over"
+        why = self._why or self._other
+        if why is None:
+            why = "their automata differ, but no event is known that shows it, or clauses hide it"
+        return Unknown(search.bound(ended), why)
+
+    def _words(self, automata: Automata) -> Iterator[Word]:
+        return differences(
+            automata.machines, automata.pairs, automata.windows, lambda: monotonic() > self._until
+        )
+
+    def _by_automata(self, search: Search, first: int) -> Difference | None:
+        """A difference of the automata that both queries show. `first`: the length of the shortest
+        one, perhaps of events that there are not."""
+        assert self._automata is not None
+        place = len(self._sides[0].read)
+        letter_of: dict[tuple[int, int], int] = {}
+        for number, letter in enumerate(search.domain.letters):
+            one, other = letter.symbols[0], letter.symbols[place]
+            if one is not None and other is not None:
+                letter_of.setdefault((one, other), number)
+        kept = replace(
+            self._automata, pairs=tuple(p for p in self._automata.pairs if p in letter_of)
+        )
+        try:
+            for word in islice(self._words(kept), MOST_WORDS):
+                letters = [letter_of[pair] for pair in word.pairs]
+                times = _times_of(word, self._automata, search.clocks)
+                if times is None:
+                    continue
+                found = search.difference(Stream(tuple(letters), times))
+                if found is not None:
+                    shortest = len(letters) == first and self._other is None
+                    return replace(found, shortest=shortest)
+        except TooManyStates:
+            pass
+        return None
+
+    def _by_search(self, search: Search) -> Difference | None:
+        for stream, complete in search.shortest(search.differing, self._longest):
+            found = search.difference(stream)
+            if found is None:
+                continue  # the key that numbers streams changed its meaning
+            if complete:
+                bound = search.bound("a difference was found")
+                return replace(found, shortest=True, bound=bound)
+            _, found = search.shrunk(stream, found)
+            return replace(found, bound=search.bound("a difference was found"))
+        return None
+
+
+def _times_of(
+    word: Word, automata: Automata, clocks: Clocks
+) -> dict[str, tuple[int | float, ...]] | None:
+    """Times for a stream of the product; None where the sizes of windows leave no place for them."""
+    count = len(word.pairs)
+    found: dict[str, tuple[int | float, ...]] = {}
+    sizes_of = dict(automata.windows.clocks)
+    names = [name for name, _ in automata.windows.clocks]
+    for name, begins in clocks.begins.items():
+        unit, begin = clocks.units[name], begins[0]
+        if name not in sizes_of:
+            found[name] = tuple(begin + place * unit for place in range(count))
+            continue
+        ranges = [one[names.index(name)] for one in word.ranges]
+        passed = _passed(ranges, sizes_of[name], unit)
+        before = [begin - (word.start - place) * unit for place in range(word.start)]
+        found[name] = (*before, *(begin + step for step in passed))
+    return found
+
+
+def _passed(
+    ranges: list[int], sizes: tuple[int | float, ...], unit: int | float
+) -> list[int | float]:
+    """The times since the start that lie in these ranges: in the first as small as they can be,
+    then as large as they can be."""
+    found: list[int | float] = []
+    for place, now in enumerate(ranges):
+        later = sum(1 for one in ranges[place + 1 :] if one == now)
+        low = sizes[now - 1] if now else 0
+        high = sizes[now] if now < len(sizes) else low + unit * (later + 1)
+        if now == 0:
+            inside = ranges.count(0)
+            step = unit if (inside - 1) * unit <= high else 0
+            found.append(place * step)
+            continue
+        wanted = high - later * unit
+        found.append(wanted if wanted > low else high)
+    return found
