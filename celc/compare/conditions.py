@@ -74,7 +74,9 @@ def written_out(expression: core.Expression, query: core.Query) -> core.Expressi
             def named(inner: core.Expression) -> core.Expression:
                 if isinstance(inner, core.AttributeValue):
                     if inner.attribute in made:
-                        return change(core.AttributeValue(label, inner.attribute, inner.type, inner.span))
+                        return change(
+                            core.AttributeValue(label, inner.attribute, inner.type, inner.span)
+                        )
                     return core.AttributeValue(label, inner.attribute, inner.type, inner.span)
                 return inner
 
@@ -101,9 +103,7 @@ class _Reader:
             else {column: f"{parameters.name}.{name}" for column, name in parameters.columns}
         )
         self.answers = (
-            {}
-            if parameters is None
-            else {one.column: one for one in parameters.patterns}
+            {} if parameters is None else {one.column: one for one in parameters.patterns}
         )
 
     def read(self) -> None:

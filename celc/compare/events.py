@@ -146,7 +146,7 @@ def _combinations(lists: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
     if prod(map(len, lists)) <= MOST_COMBINATIONS:
         yield from product(*lists)
         return
-    chosen = random.Random(len(lists))  # noqa: S311 - no secret
+    chosen = random.Random(len(lists))
     plain = [one[0] for one in lists]
     for place, one in enumerate(lists):
         for value in one:

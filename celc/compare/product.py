@@ -143,8 +143,8 @@ def differences(
     """Streams that end with a match of one automaton that is none of the other, shortest first;
     none: both have the same matches.
 
-    One stream for each pair of states and event that shows a difference. `is_over`: whether to stop.
-    Raises TooManyStates then, and where there are too many states.
+    One stream for each pair of states and event that shows a difference. `is_over`: whether to
+    stop. Raises TooManyStates then, and where there are too many states.
     """
     old, new = machines
     first: _Node = (False, 0, 0, 0, 0, 0, (0,) * len(windows.clocks))
@@ -192,12 +192,12 @@ def _steps(
     """For each way to mark the event, and each time that may have passed: the ranges if that shows
     a difference, and the state after it."""
     begun, one, other, *states, steps, ranges = node
-    old = {m.marks: m for m in machines[0].row(one, states[0], pair[0])}  # type: ignore[arg-type]
-    new = {m.marks: m for m in machines[1].row(other, states[1], pair[1])}  # type: ignore[arg-type]
+    old = {m.marks: m for m in machines[0].row(one, states[0], pair[0])}
+    new = {m.marks: m for m in machines[1].row(other, states[1], pair[1])}
     if not old and not new:
         return
-    steps = min(steps + 1, windows.events) if begun else 0  # type: ignore[operator]
-    for later in _later(ranges, windows, begun=begun):  # type: ignore[arg-type]
+    steps = min(steps + 1, windows.events) if begun else 0
+    for later in _later(ranges, windows, begun=begun):
         fits = [windows.fits(side, steps, later) for side in (0, 1)]
         for marks in dict.fromkeys((*old, *new)):
             moves = old.get(marks), new.get(marks)
@@ -215,17 +215,13 @@ def _steps(
             yield later if accepts[0] != accepts[1] else None, after
 
 
-def _later(
-    ranges: tuple[int, ...], windows: Measured, *, begun: bool
-) -> Iterator[tuple[int, ...]]:
+def _later(ranges: tuple[int, ...], windows: Measured, *, begun: bool) -> Iterator[tuple[int, ...]]:
     """The ranges in which the time since the start can be at the next event, the least first."""
     if not begun or not ranges:
         yield ranges
         return
     tops = [len(sizes) for _, sizes in windows.clocks]
-    yield from product(
-        *(range(now, top + 1) for now, top in zip(ranges, tops, strict=True))
-    )
+    yield from product(*(range(now, top + 1) for now, top in zip(ranges, tops, strict=True)))
 
 
 def _word(

@@ -44,20 +44,22 @@ def _clauses(stages: Stages, *, whole: bool) -> core.Query:
     """The query without its formula; unless `whole`, also without what automata compare: its
     window, and the types of its streams."""
     query = stages.query
-    output = tuple(
-        replace(one, text="") if isinstance(one, core.OutputExpression) else one
-        for one in query.output
-    )
+    output = tuple(sorted(map(_item, query.output), key=repr))
     total = query.total
     if total is not None:
         total = replace(total, items=tuple(replace(one, text="") for one in total.items))
     nothing = core.Disjunction((), query.span)
-    bare = replace(
-        query, name="", formula=nothing, output=output, total=total, strategy_span=None
-    )
+    bare = replace(query, name="", formula=nothing, output=output, total=total, strategy_span=None)
     if whole:
         return bare
     return replace(bare, window=None, streams=(), needs_type_column=False, derived=())
+
+
+def _item(item: core.OutputLabel | core.OutputExpression) -> Any:
+    """An item of SELECT without the way it is written, and the order of attributes."""
+    if isinstance(item, core.OutputExpression):
+        return replace(item, text="")
+    return replace(item, attributes=tuple(sorted(item.attributes, key=lambda one: one.name)))
 
 
 @frozen
@@ -107,7 +109,9 @@ def why_not_equal_clauses(old: Side, new: Side) -> str | None:
         keys = {n for side in (old, new) for key in side.query.partition_by for n in key.attributes}
         rests = any(isinstance(side.stages.division.rest, Roles) for side in (old, new))
         shown = any(
-            isinstance(one, core.OutputExpression) for side in (old, new) for one in side.query.output
+            isinstance(one, core.OutputExpression)
+            for side in (old, new)
+            for one in side.query.output
         )
         if rests or shown or keys & derived or old.query.total is not None:
             return "they compute other columns"
@@ -158,7 +162,9 @@ def automata_of(old: Side, new: Side) -> Automata | None:
     pairs = _pairs(old, new)
     if pairs is None:
         return None
-    one, other = (Machine(side.stages.minimal, side.stages.automaton.letters) for side in (old, new))
+    one, other = (
+        Machine(side.stages.minimal, side.stages.automaton.letters) for side in (old, new)
+    )
     return Automata((one, other), pairs, measured(window_of(old.query), window_of(new.query)))
 
 
@@ -173,12 +179,14 @@ def _pairs(old: Side, new: Side) -> tuple[Pair, ...] | None:
             return None
         count = len(both[0][1])
         numbers = [
-            {}
-            if conditions is None
-            else {
-                symbol.truth: number
-                for number, symbol in side.stages.alphabet.numbered(conditions.type)
-            }
+            (
+                {}
+                if conditions is None
+                else {
+                    symbol.truth: number
+                    for number, symbol in side.stages.alphabet.numbered(conditions.type)
+                }
+            )
             for side, (conditions, _) in zip((old, new), both, strict=True)
         ]
         for truth in sorted(truths):

@@ -11,28 +11,34 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, product
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.frozen import frozen
 
-from celc.compare.conditions import asked_by
+from celc.compare.conditions import MAX_REPEATED, asked_by
 from celc.compare.events import Domain, domain_of
 from celc.compare.results import Bound, Difference
 from celc.compare.sides import Side, rows_by_stream, rows_of
 from celc.compare.tables import Stream, Tables, parameter_tables
 from celc.compare.times import Clocks, Pattern, clocks_of, patterns
 from celc.compare.values import candidates
+from celc.compare.words import shown_length, shown_values
 
 ALL_STREAMS = 120_000
 """So many streams of one length are all tried."""
 
-WALKED = 12_000  # streams of one length that are walked at random, where they are more
 LONGEST = 8
-BATCH = 2500  # streams in one run
 
-_T = TypeVar("_T")
+STAGES = ((250, 1), (0, 2), (1500, 3), (8000, LONGEST))
+"""How the search goes on: so many streams of each length are walked at random, and then all of up
+to so many events are tried."""
+
+PLAIN = 0.2  # the share of streams without long steps of time
+MOST_BEFORE_ANOTHER = 50  # repeated events, before which another event is tried behind them
+MISSES = 500  # streams that were walked before, after which there may be no others
+BATCH = 2500  # streams in one run
 
 
 class OutOfTime(Exception):
@@ -53,7 +59,7 @@ class Search:
 
     def __init__(self, sides: Sequence[Side], until: float) -> None:
         self.sides = tuple(sides)
-        self._until = until
+        self.until = until
         asked = asked_by(stages for side in sides for stages in side.read)
         self.asked = asked
         spreads, ways = _spreads(sides)
@@ -74,21 +80,17 @@ class Search:
         self.tried = 0
         self.complete = 0
         self._walks = [_walk(side, number, sides, self.domain) for number, side in enumerate(sides)]
-        self._chosen = random.Random(1)  # noqa: S311 - no secret
+        self._chosen = random.Random(1)
 
     def is_over(self) -> bool:
         """Whether the time is over."""
-        return monotonic() > self._until
+        return monotonic() > self.until
 
     def bound(self, ended: str) -> Bound:
         """How far the search has come."""
-        from celc.compare.words import shown_values
-
         driver = self.clocks.driver
         times: tuple[str, ...] = ()
         if driver is not None:
-            from celc.compare.words import shown_length
-
             unit = self.clocks.units[driver]
             type = self.clocks.types[driver]
             steps = [unit, *self.clocks.lengths[driver]]
@@ -118,27 +120,28 @@ class Search:
     def _begins(self) -> int:
         return max(map(len, self.clocks.begins.values()), default=1)
 
-    def streams(self, count: int) -> tuple[Iterator[Stream], bool]:
-        """Streams of so many events, the plainest first, and whether they are all."""
+    def all_streams(self, count: int) -> Iterator[Stream] | None:
+        """All streams of so many events, the plainest first; None where they are too many."""
         times = self._patterns(count)
         begins = range(self._begins())
         letters = range(len(self.domain.letters))
-        if len(letters) ** count * len(times) * len(begins) <= ALL_STREAMS:
-            words: Iterable[tuple[int, ...]] = product(letters, repeat=count)
-            whole = product(begins, words, times)
-            return (self.stream(word, time, begin) for begin, word, time in whole), True
-        return self._walked(count, times), False
+        if len(letters) ** count * len(times) * len(begins) > ALL_STREAMS:
+            return None
+        whole = product(begins, product(letters, repeat=count), times)
+        return (self.stream(word, time, begin) for begin, word, time in whole)
 
-    def _walked(self, count: int, times: list[Pattern]) -> Iterator[Stream]:
+    def walked(self, count: int) -> Iterator[Stream]:
+        """Some streams of so many events, at random, most of them with a match."""
         chosen = self._chosen
+        times = self._patterns(count)
         seen: set[Any] = set()
         misses = 0
-        while len(seen) < WALKED and misses < WALKED:
+        while misses < MISSES:
             walk = chosen.choice(self._walks)
             word = None if walk is None else _walked_word(walk, count, chosen)
             if word is None:
                 word = tuple(chosen.randrange(len(self.domain.letters)) for _ in range(count))
-            time = chosen.choice(times[:1] if chosen.random() < 0.2 else times)  # noqa: PLR2004
+            time = chosen.choice(times[:1] if chosen.random() < PLAIN else times)
             begin = chosen.randrange(self._begins())
             if (word, time, begin) in seen:
                 misses += 1
@@ -159,7 +162,7 @@ class Search:
             if any(symbol != 0 for symbol in letter.symbols)
         ][:40]
         for count in counts:
-            if not LONGEST < count <= 1010:  # noqa: PLR2004
+            if not LONGEST < count <= MAX_REPEATED + 2:
                 continue
             steps: Pattern = tuple(range(count + 1))
             if driver is not None:
@@ -171,7 +174,7 @@ class Search:
                 steps = tuple(place * step for place in range(count + 1))
             for letter in letters:
                 yield self.stream([letter] * count, steps[:count])
-                for other in letters if count <= 50 else ():  # noqa: PLR2004
+                for other in letters if count <= MOST_BEFORE_ANOTHER else ():
                     if other != letter:
                         yield self.stream([*[letter] * count, other], steps)
 
@@ -192,7 +195,9 @@ class Search:
         """The rows of one query in each stream of a batch, by the number of the stream; streams at
         which a run stops with an error are left out."""
         try:
-            table = self.sides[number].answers(self.tables[number].of(batch), self.parameters)
+            table = self.sides[number].over_streams.rows(
+                self.tables[number].of(batch), self.parameters
+            )
         except EventError:
             if len(batch) == 1:
                 return {0: None}
@@ -217,7 +222,7 @@ class Search:
         for parameters in (*self._single_rows(), self.parameters):
             try:
                 old, new = (
-                    side.answer(table, parameters)
+                    side.alone.rows(table, parameters)
                     for side, table in zip(self.sides, events, strict=True)
                 )
             except EventError:
@@ -245,21 +250,29 @@ class Search:
         for batch in self.batches(streams):
             yield from shows(batch)
 
-    def shortest(
+    def in_stages(
         self, shows: Callable[[list[Stream]], Iterator[Stream]], longest: int
-    ) -> Iterator[tuple[Stream, bool]]:
-        """Streams that show what is looked for, by length, and whether no shorter one of the domain
-        does. Raises OutOfTime."""
-        complete = True
-        for count in range(1, longest + 1):
-            streams, is_all = self.streams(count)
-            for stream in self.found(streams, shows):
-                yield stream, complete
-            complete = complete and is_all
-            if complete:
-                self.complete = count
-        for stream in self.found(self.repeated(), shows):
-            yield stream, False
+    ) -> Iterator[Stream]:
+        """Streams that show what is looked for, the ones that are found soonest first. Raises
+        OutOfTime."""
+        for most, all_of in STAGES:
+            for count in range(self.complete + 1, longest + 1 if most else 0):
+                yield from self.found(islice(self.walked(count), most), shows)
+            yield from self.all_shorter(shows, min(all_of, longest) + 1)
+            if not most:
+                yield from self.found(self.repeated(), shows)
+
+    def all_shorter(
+        self, shows: Callable[[list[Stream]], Iterator[Stream]], length: int
+    ) -> Iterator[Stream]:
+        """The streams of less than `length` events that show what is looked for, by length, if all
+        of each length can be tried; `complete` tells up to which. Raises OutOfTime."""
+        for count in range(self.complete + 1, length):
+            streams = self.all_streams(count)
+            if streams is None:
+                return
+            yield from self.found(streams, shows)
+            self.complete = count
 
     def shrunk(self, stream: Stream, difference: Difference) -> tuple[Stream, Difference]:
         """The stream without events that the difference does not need."""

@@ -25,6 +25,9 @@ from celc.options import Options
 
 MOST_WORDS = 60  # differences of the automata that are tried, where clauses may hide some
 
+CONFIRMING = 0.25
+"""The part of the time in which a shorter difference than the first one is looked for."""
+
 _DEFAULTS = Options()
 
 
@@ -70,7 +73,7 @@ class _Comparison:
         self._other = why_not_equal_clauses(old, new) if self._why is None else None
 
     def found(self) -> Difference | Equal | Unknown:
-        first: int | None = None
+        least: int | None = None
         """The length of the shortest stream on which the automata differ."""
         if self._automata is not None:
             try:
@@ -80,33 +83,45 @@ class _Comparison:
                 self._automata = None
             else:
                 if word is None and self._other is None:
-                    return Equal("their automata have the same matches, and their clauses are equal")
-                first = None if word is None else len(word.pairs)
+                    return Equal(
+                        "their automata have the same matches, and their clauses are equal"
+                    )
+                least = None if word is None else len(word.pairs)
         search = Search(self._sides, self._until)
-        ended = "all streams up to the longest were tried, or a sample of them"
+        begun = monotonic()
+        first = None if least is None else self._by_automata(search)
+        proved = least if self._other is None else 1
+        if first is not None and len(first.events) == proved:
+            return replace(first, shortest=True)
+        ended = "all streams of the domain that are few enough were tried, and some of the others"
         try:
+            first = first or self._walked(search)
+            length = self._longest + 1
             if first is not None:
-                found = self._by_automata(search, first)
-                if found is not None:
-                    return found
-            found = self._by_search(search)
-            if found is not None:
-                return found
+                # To find a shorter one, or that there is none, is worth a part of the time.
+                length = len(first.events)
+                search.until = min(self._until, monotonic() + (self._until - begun) * CONFIRMING)
+            shorter = self._verified(search, search.all_shorter(search.differing, length))
+            if shorter is not None:
+                return replace(shorter, shortest=True, bound=search.bound("a difference was found"))
         except OutOfTime:
             ended = "the time was over"
+        bound = search.bound(ended if first is None else "a difference was found")
+        if first is not None:
+            complete = search.complete >= len(first.events) - 1
+            return replace(first, shortest=complete, bound=bound)
         why = self._why or self._other
         if why is None:
             why = "their automata differ, but no event is known that shows it, or clauses hide it"
-        return Unknown(search.bound(ended), why)
+        return Unknown(bound, why)
 
     def _words(self, automata: Automata) -> Iterator[Word]:
         return differences(
             automata.machines, automata.pairs, automata.windows, lambda: monotonic() > self._until
         )
 
-    def _by_automata(self, search: Search, first: int) -> Difference | None:
-        """A difference of the automata that both queries show. `first`: the length of the shortest
-        one, perhaps of events that there are not."""
+    def _by_automata(self, search: Search) -> Difference | None:
+        """A difference of the automata that both queries show."""
         assert self._automata is not None
         place = len(self._sides[0].read)
         letter_of: dict[tuple[int, int], int] = {}
@@ -121,33 +136,33 @@ class _Comparison:
             for word in islice(self._words(kept), MOST_WORDS):
                 letters = [letter_of[pair] for pair in word.pairs]
                 times = _times_of(word, self._automata, search.clocks)
-                if times is None:
-                    continue
                 found = search.difference(Stream(tuple(letters), times))
                 if found is not None:
-                    shortest = len(letters) == first and self._other is None
-                    return replace(found, shortest=shortest)
+                    return found
         except TooManyStates:
             pass
         return None
 
-    def _by_search(self, search: Search) -> Difference | None:
-        for stream, complete in search.shortest(search.differing, self._longest):
+    def _walked(self, search: Search) -> Difference | None:
+        """A difference that random streams show, without events that it does not need."""
+        for stream in search.in_stages(search.differing, self._longest):
             found = search.difference(stream)
-            if found is None:
-                continue  # the key that numbers streams changed its meaning
-            if complete:
-                bound = search.bound("a difference was found")
-                return replace(found, shortest=True, bound=bound)
-            _, found = search.shrunk(stream, found)
-            return replace(found, bound=search.bound("a difference was found"))
+            if found is not None:
+                _, found = search.shrunk(stream, found)
+                return found
+        return None
+
+    def _verified(self, search: Search, streams: Iterator[Stream]) -> Difference | None:
+        """The first stream that the queries as they are tell apart as well."""
+        for stream in streams:
+            found = search.difference(stream)
+            if found is not None:
+                return found
         return None
 
 
-def _times_of(
-    word: Word, automata: Automata, clocks: Clocks
-) -> dict[str, tuple[int | float, ...]] | None:
-    """Times for a stream of the product; None where the sizes of windows leave no place for them."""
+def _times_of(word: Word, automata: Automata, clocks: Clocks) -> dict[str, tuple[int | float, ...]]:
+    """Times for a stream of the product."""
     count = len(word.pairs)
     found: dict[str, tuple[int | float, ...]] = {}
     sizes_of = dict(automata.windows.clocks)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from celc.compare.texts import STREAM_NUMBER, over_streams
 from celc.core import formula as core
 from celc.core.declarations import undeclared_text
 from celc.diagnostics.source import Source
-from celc.driver.matcher import Matcher
+from celc.driver.brief_runs import BriefQuery
 from celc.driver.pipeline import Compilation, Stages, compile_files
 from celc.options import Options
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from celc_runtime.query import CompiledQuery
 
 Row = str
 """A row of an answer as a text: equal texts, equal rows."""
@@ -50,7 +47,9 @@ class Side:
         if query is None and len(names) > 1:
             raise ValueError(f"say of which query: {', '.join(map(repr, names))}")
         if query is not None and query not in names:
-            raise ValueError(f"there is no query {query!r}; there are {', '.join(map(repr, names))}")
+            raise ValueError(
+                f"there is no query {query!r}; there are {', '.join(map(repr, names))}"
+            )
         self.number = 0 if query is None else names.index(query)
 
     @property
@@ -97,42 +96,30 @@ class Side:
         return found
 
     @cached_property
-    def alone(self) -> CompiledQuery:
+    def alone(self) -> BriefQuery:
         """The query as users run it."""
         return self._loaded(self.compilation)
 
     @cached_property
-    def over_streams(self) -> CompiledQuery:
+    def over_streams(self) -> BriefQuery:
         """The query over many streams in one table, each with its number."""
         (file,) = self.compilation.files
         return self._loaded(compile_files([over_streams(self.source, file.tree)], self.options))
 
-    def _loaded(self, compilation: Compilation) -> CompiledQuery:
-        matcher = Matcher(compilation.module_parts("celc diff"))
-        query = list(matcher.queries.values())[self.number]
-        return cast("CompiledQuery", query)
-
-    def answer(self, events: pa.Table, parameters: Mapping[str, pa.Table]) -> pa.Table:
-        """The rows of the query in one stream. Raises what `match_table` raises."""
-        return _run(self.alone, events, parameters)
-
-    def answers(
-        self, events: pa.Table, parameters: Mapping[str, pa.Table]
-    ) -> pa.Table:
-        """The rows in many streams, with the number of each. Raises likewise."""
-        return _run(self.over_streams, events, parameters)
-
-
-def _run(query: CompiledQuery, events: pa.Table, parameters: Mapping[str, pa.Table]) -> pa.Table:
-    with warnings.catch_warnings():
-        # Streams of a search have ties and events of other types on purpose.
-        warnings.simplefilter("ignore")
-        return query.match_table(events, **parameters)
+    def _loaded(self, compilation: Compilation) -> BriefQuery:
+        return BriefQuery(compilation, compilation.names[self.number])
 
 
 def rows_of(answer: pa.Table) -> Counter[Row]:
     """The rows of an answer, whatever their order."""
-    return Counter(map(repr, answer.to_pylist()))
+    return Counter(map(_row, answer.to_pylist()))
+
+
+def _row(row: Any) -> Row:
+    """A row as a text. The order of columns and attributes does not count: they have names."""
+    if isinstance(row, dict):
+        return "".join(f"{name!r}: {_row(row[name])}, " for name in sorted(row))
+    return f"[{', '.join(map(_row, row))}]" if isinstance(row, list) else repr(row)
 
 
 def rows_by_stream(answer: pa.Table) -> dict[int, Counter[Row]]:
@@ -140,5 +127,5 @@ def rows_by_stream(answer: pa.Table) -> dict[int, Counter[Row]]:
     found: dict[int, Counter[Row]] = {}
     for row in answer.to_pylist():
         number = row.pop(STREAM_NUMBER)
-        found.setdefault(number, Counter())[repr(row)] += 1
+        found.setdefault(number, Counter())[_row(row)] += 1
     return found

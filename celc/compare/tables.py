@@ -163,7 +163,8 @@ def parameter_tables(sides: Iterable[Side], domain: Mapping[str, tuple[Any, ...]
             found[parameters.name] = pa.table(
                 {
                     name: pa.array(
-                        [as_python(row[place], one.type) for row in rows], arrow_type(one.type.value)
+                        [as_python(row[place], one.type) for row in rows],
+                        arrow_type(one.type.value),
                     )
                     for place, (name, one) in enumerate(
                         zip(names, parameters.attributes, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 from celc_runtime.plan.frozen import frozen
@@ -78,7 +78,7 @@ def patterns(count: int, unit: int | float, lengths: Sequence[int | float]) -> l
             break
         for pattern in list(_long_step(plain, first, one, unit))[:1]:
             found.update(dict.fromkeys(_long_step(pattern, second, other, unit)))
-    return [one for one in found if all(a <= b for a, b in zip(one, one[1:], strict=False))]
+    return [one for one in found if all(a <= b for a, b in pairwise(one))]
 
 
 def _long_step(

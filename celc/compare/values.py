@@ -5,6 +5,7 @@ Values are those of constants in core formulas: whole numbers for times, dates a
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -116,7 +117,7 @@ def _numbers(constants: list[Any], type: DataType, compared: bool) -> Iterator[A
         if finite:
             yield finite[-1] + 1
             yield finite[0] - 1
-        for low, high in zip(finite, finite[1:], strict=False):
+        for low, high in itertools.pairwise(finite):
             middle = low / 2 + high / 2
             if low < middle < high:
                 yield middle
@@ -128,12 +129,12 @@ def _numbers(constants: list[Any], type: DataType, compared: bool) -> Iterator[A
             yield 1.0
         return
     unit = _unit(type)
-    most = 10**type.precision if isinstance(type, DecimalType) else _RANGES[type]
+    most = 10 ** type.precision if isinstance(type, DecimalType) else _RANGES[type]
     around = [*(one + unit for one in numbers), *(one - unit for one in numbers)]
-    for low, high in zip(numbers, numbers[1:], strict=False):
+    for low, high in itertools.pairwise(numbers):
         around.append((low + high) // 2)
     if compared or not numbers:
-        scale = 10**type.scale if isinstance(type, DecimalType) else 1
+        scale = 10 ** type.scale if isinstance(type, DecimalType) else 1
         begin = _begin(type)
         generic = [begin + unit * step * scale for step in ((1, 2, 3) if compared else (1,))]
         around += generic
@@ -236,7 +237,7 @@ def as_python(value: Any, type: DataType) -> Any:
     if type is DataType.TIMESTAMP:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
     if type is DataType.TIMESTAMP_NTZ:
-        return datetime(1970, 1, 1) + timedelta(microseconds=value)  # noqa: DTZ001
+        return datetime(1970, 1, 1) + timedelta(microseconds=value)
     if type is DataType.INTERVAL:
         return timedelta(microseconds=value)
     return value.encode() if type is DataType.BINARY else value

@@ -64,6 +64,9 @@ class _Now(threading.local):
     compiles = False
     """Whether all inputs of its kernels count as large."""
 
+    takes_what_is_made = False
+    """Whether it waits for no machine code but what an earlier process has made."""
+
 
 _now = _Now()
 
@@ -129,6 +132,8 @@ class Kernel(HasContent):
     def _call(self, arguments: tuple[Any, ...]) -> Any:
         if _now.interprets or self._is_plain:
             return self.plain(*arguments)
+        if _now.takes_what_is_made and not self.is_made:
+            return self.interpreted(*arguments)
         if _now.compiles or self._is_worth_it() or _rows(arguments) >= MOST_ROWS:
             return self.compiled(*arguments)
         return self.interpreted(*arguments)
@@ -158,6 +163,18 @@ def compiling() -> Iterator[None]:
         yield
     finally:
         _now.compiles = before
+
+
+@contextmanager
+def taking_what_is_made() -> Iterator[None]:
+    """Kernels that this thread calls are read by Python, unless an earlier process has made their
+    machine code: for queries of which each is run over so few events that to compile it takes
+    longer."""
+    before, _now.takes_what_is_made = _now.takes_what_is_made, True
+    try:
+        yield
+    finally:
+        _now.takes_what_is_made = before
 
 
 def njit(
