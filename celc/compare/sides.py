@@ -112,14 +112,14 @@ class Side:
 
 def rows_of(answer: pa.Table) -> Counter[Row]:
     """The rows of an answer, whatever their order."""
-    return Counter(map(_row, answer.to_pylist()))
+    return Counter(map(row_text, answer.to_pylist()))
 
 
-def _row(row: Any) -> Row:
+def row_text(row: Any) -> Row:
     """A row as a text. The order of columns and attributes does not count: they have names."""
     if isinstance(row, dict):
-        return "".join(f"{name!r}: {_row(row[name])}, " for name in sorted(row))
-    return f"[{', '.join(map(_row, row))}]" if isinstance(row, list) else repr(row)
+        return "".join(f"{name!r}: {row_text(row[name])}, " for name in sorted(row))
+    return f"[{', '.join(map(row_text, row))}]" if isinstance(row, list) else repr(row)
 
 
 def rows_by_stream(answer: pa.Table) -> dict[int, Counter[Row]]:
@@ -127,5 +127,5 @@ def rows_by_stream(answer: pa.Table) -> dict[int, Counter[Row]]:
     found: dict[int, Counter[Row]] = {}
     for row in answer.to_pylist():
         number = row.pop(STREAM_NUMBER)
-        found.setdefault(number, Counter())[_row(row)] += 1
+        found.setdefault(number, Counter())[row_text(row)] += 1
     return found

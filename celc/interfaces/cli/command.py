@@ -347,6 +347,12 @@ def _test(arguments: argparse.Namespace) -> int:
     return command.run(arguments)
 
 
+def _diff(arguments: argparse.Namespace) -> int:
+    from celc.interfaces.cli.compare.diff import diff
+
+    return diff(arguments)
+
+
 def _warm(arguments: argparse.Namespace) -> int:
     from celc.interfaces.cli import warm
 
@@ -366,6 +372,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "explain": _explain,
     "init": _init,
+    "diff": _diff,
     "run": _run,
     "test": _test,
     "warm": _warm,
