@@ -274,17 +274,22 @@ class Search:
             yield from self.found(streams, shows)
             self.complete = count
 
-    def shrunk(self, stream: Stream, difference: Difference) -> tuple[Stream, Difference]:
-        """The stream without events that the difference does not need."""
+    def shrunk(
+        self,
+        stream: Stream,
+        difference: Difference,
+        shown: Callable[[Stream], Difference | None],
+    ) -> Difference:
+        """The difference in the stream without the events that it does not need."""
         place = 0
         while place < len(stream.letters) and len(stream.letters) > 1:
             less = stream.without(place)
-            found = None if self.is_over() else self.difference(less)
+            found = None if self.is_over() else shown(less)
             if found is None:
                 place += 1
             else:
                 stream, difference = less, found
-        return stream, difference
+        return difference
 
 
 def _spreads(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from time import monotonic
@@ -39,6 +39,7 @@ def shortest_difference(
     query: str | None = None,
     deadline: float | None = 20.0,
     longest: int = LONGEST,
+    accepts: Callable[[Difference], bool] = lambda _: True,
 ) -> Difference | Equal | Unknown:
     """The shortest stream on which two queries differ, or that there is none, or that none was
     found.
@@ -46,7 +47,8 @@ def shortest_difference(
     old, new: the texts, or a `Side` of each, which keeps what was compiled for other comparisons.
     options: those of the compilation of texts; both are asked with `at_end="closed"`. query: the
     name of the query in texts with several. deadline: seconds after which the search ends (None: it
-    ends by itself). longest: streams of up to so many events are searched.
+    ends by itself). longest: streams of up to so many events are searched. accepts: which
+    differences count.
 
     `Equal` is proved. A `Difference` has been run by both queries. Raises CelError with the errors
     of a text, ValueError where `query` names none.
@@ -57,12 +59,20 @@ def shortest_difference(
     )
     if same_form(one, other):
         return Equal("both are the same formula with the same clauses")
-    return _Comparison(one, other, until, longest).found()
+    return _Comparison(one, other, until, longest, accepts).found()
 
 
 class _Comparison:
-    def __init__(self, old: Side, new: Side, until: float, longest: int) -> None:
+    def __init__(
+        self,
+        old: Side,
+        new: Side,
+        until: float,
+        longest: int,
+        accepts: Callable[[Difference], bool],
+    ) -> None:
         self._sides = (old, new)
+        self._accepts = accepts
         self._until, self._longest = until, longest
         self._why = why_not_automata(old, new)
         self._automata: Automata | None = None
@@ -136,29 +146,29 @@ class _Comparison:
             for word in islice(self._words(kept), MOST_WORDS):
                 letters = [letter_of[pair] for pair in word.pairs]
                 times = _times_of(word, self._automata, search.clocks)
-                found = search.difference(Stream(tuple(letters), times))
+                found = self._shown(search, Stream(tuple(letters), times))
                 if found is not None:
                     return found
         except TooManyStates:
             pass
         return None
 
+    def _shown(self, search: Search, stream: Stream) -> Difference | None:
+        """The difference that the queries as they are show in a stream, if it counts."""
+        found = search.difference(stream)
+        return found if found is not None and self._accepts(found) else None
+
     def _walked(self, search: Search) -> Difference | None:
         """A difference that random streams show, without events that it does not need."""
         for stream in search.in_stages(search.differing, self._longest):
-            found = search.difference(stream)
+            found = self._shown(search, stream)
             if found is not None:
-                _, found = search.shrunk(stream, found)
-                return found
+                return search.shrunk(stream, found, lambda less: self._shown(search, less))
         return None
 
     def _verified(self, search: Search, streams: Iterator[Stream]) -> Difference | None:
         """The first stream that the queries as they are tell apart as well."""
-        for stream in streams:
-            found = search.difference(stream)
-            if found is not None:
-                return found
-        return None
+        return next(filter(None, (self._shown(search, stream) for stream in streams)), None)
 
 
 def _times_of(word: Word, automata: Automata, clocks: Clocks) -> dict[str, tuple[int | float, ...]]:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.jit.kernels import taking_what_is_made
 
+from celc.diagnostics.source import Source
 from celc.driver.matcher import Matcher
+from celc.options import Options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,4 +34,21 @@ class BriefQuery:
             # Streams of a search have ties and events of other types on purpose.
             warnings.simplefilter("ignore")
             found: pa.Table = self.query.match_table(events, **parameters)
+            return found
+
+
+class BriefNear:
+    """The near misses of a query, with all parts, over a few events at a time."""
+
+    def __init__(self, source: Source, options: Options, name: str) -> None:
+        """Raises CelError where the query has no near misses by its meaning."""
+        from celc.driver.near import near_query
+
+        self._near, _ = near_query([source], options, name=name, all_parts=True)
+
+    def rows(self, events: pa.Table, parameters: Mapping[str, pa.Table]) -> pa.Table:
+        """The near misses. Raises what `match_table` raises."""
+        with warnings.catch_warnings(), taking_what_is_made():
+            warnings.simplefilter("ignore")
+            found: pa.Table = self._near.near_misses(events, **parameters)
             return found

@@ -139,6 +139,14 @@ def _add_comparisons(commands: Any) -> None:
     )
     _add_forms(diff)
 
+    help = "show a smallest stream with a match, and one with a near miss of each part"
+    example = _command(commands, "example", help)
+    example.add_argument("--query", help="which query of the file (default: all)")
+    example.add_argument(
+        "--format", choices=["text", "json"], default="text", help="json: an object a stream"
+    )
+    _add_search(example)
+
 
 def _add_search(command: argparse.ArgumentParser) -> None:
     command.add_argument(

@@ -353,6 +353,12 @@ def _diff(arguments: argparse.Namespace) -> int:
     return diff(arguments)
 
 
+def _example(arguments: argparse.Namespace) -> int:
+    from celc.interfaces.cli.compare.example import example
+
+    return example(arguments)
+
+
 def _warm(arguments: argparse.Namespace) -> int:
     from celc.interfaces.cli import warm
 
@@ -373,6 +379,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": _explain,
     "init": _init,
     "diff": _diff,
+    "example": _example,
     "run": _run,
     "test": _test,
     "warm": _warm,

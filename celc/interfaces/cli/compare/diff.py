@@ -1,8 +1,8 @@
 """`celc diff old.cel new.cel`: what a change of a query changes.
 
-The exit codes are those of `diff` and of `celc check`, as far as they go: 0 the same, 1 different, 2
-that something is wrong. A fourth tells that no difference was found and nothing is proved: a check
-that must not pass by luck fails then, and one that is content with the search lets it pass.
+The exit codes are those of `diff`, as far as they go: 0 the same, 1 different, 2 that something is
+wrong. A fourth tells that no difference was found and nothing is proved: a check that must not pass
+by luck fails then, and one that is content with the search lets it pass.
 """
 
 from __future__ import annotations

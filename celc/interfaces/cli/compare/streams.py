@@ -39,8 +39,8 @@ def event_text(events: pa.Table) -> str:
 
 def _matters(events: pa.Table, name: str) -> bool:
     """Whether a column has a value."""
-    found: pa.ChunkedArray = events.column(name)
-    return found.null_count < len(found)
+    found = events.column(name)
+    return bool(found.null_count < len(found))
 
 
 def _cell(value: Any) -> str:
