@@ -18,7 +18,7 @@ from celc_runtime.values.types import ArrayType, MapType, StructType
 
 from celc.compare.conditions import Asked, predicate_written_out
 from celc.compare.sides import Side
-from celc.compare.values import candidates, default
+from celc.compare.values import INFINITE, MOST_CONSTANTS, candidates, default
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
 from celc.core.terms import nodes_named_in
@@ -48,13 +48,15 @@ class Letter:
 class Domain:
     """The events of a search. `values`: the candidates of each attribute. `all_known`: whether the
     symbols of all of them are known. `sampled`: event types of which not every combination of
-    candidates was looked at."""
+    candidates was looked at. `is_exact`: whether any event has the symbols of one of these, in all
+    queries at once."""
 
     letters: tuple[Letter, ...]
     values: Mapping[str, tuple[Any, ...]]
     types: Mapping[str, core.DataType] = field(default_factory=dict)
     all_known: bool = True
     sampled: tuple[str, ...] = ()
+    is_exact: bool = False
 
 
 class _NotKnown(Exception):
@@ -117,7 +119,41 @@ def domain_of(
             letters.setdefault(identity, letter)
     made = tuple(letters.values())
     known = all(None not in letter.symbols for letter in made)
-    return Domain(made, values, named, known, tuple(sampled))
+    exact = known and not sampled and all(_cut_by_values(stages, asked) for _, stages in read)
+    return Domain(made, values, named, known, tuple(sampled), exact)
+
+
+def _cut_by_values(stages: Stages, asked: Asked) -> bool:
+    """Whether the candidates of each attribute have a value from each piece into which conditions
+    on single events cut its values."""
+    return all(
+        _is_cut(predicate_written_out(predicate, stages.query), asked)
+        for conditions in stages.alphabet.types
+        for group in conditions.groups
+        for clause in group
+        for predicate in clause.predicates
+    )
+
+
+def _is_cut(predicate: core.Predicate, asked: Asked) -> bool:
+    nodes = nodes_named_in(predicate)
+    leaves = [one for one in nodes if isinstance(one, core.AttributeValue)]
+    if all(leaf.type is core.DataType.BOOLEAN or leaf.attribute == core.TYPE for leaf in leaves):
+        return True
+    plain = isinstance(predicate, core.Comparison | core.Membership | core.NullTest)
+    if not plain or len(leaves) != 1 or leaves[0].attribute in asked.clocks:
+        return False
+    if not all(isinstance(one, core.AttributeValue | core.Constant | core.Cast) for one in nodes):
+        return False
+    casts = [one for one in nodes if isinstance(one, core.Cast)]
+    if any((one.operand.type, one.type) not in core.EXACT_CASTS for one in casts):
+        return False
+    constants = asked.constants.get(leaves[0].attribute, {})
+    if len(constants) * 2 > MOST_CONSTANTS or any(value in INFINITE for value, _ in constants):
+        return False
+    if leaves[0].type in (core.DataType.STRING, core.DataType.BINARY):
+        return not isinstance(predicate, core.Comparison) or predicate.operator in ("=", "!=")
+    return True
 
 
 def key_of(side: Side, key: TypeKey) -> TypeKey:

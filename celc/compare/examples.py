@@ -174,15 +174,10 @@ def _near(side: Side, writer: _Texts, near: BriefNear, part: Part, seconds: floa
 
     def misses(found: Difference) -> bool:
         rows = near.rows(found.events, found.parameters)
-        at = [
-            number
-            for number, (one, other) in enumerate(
-                zip(rows.column("line").to_pylist(), rows.column("column").to_pylist(), strict=True)
-            )
-            if (one, other) == (line, column)
-        ]
-        told[:] = [rows.take(at)]
-        return bool(at)
+        places = rows.select(["line", "column"]).to_pylist()
+        at = [place == {"line": line, "column": column} for place in places]
+        told[:] = [rows.filter(at)] if any(at) else []
+        return any(at)
 
     found = None
     try:

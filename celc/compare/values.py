@@ -39,8 +39,10 @@ _RANGES = {
 }
 """Values of these types are at least −n and less than n."""
 
+INFINITE = (math.inf, -math.inf)
+
 _GENERIC_TEXTS = ("a", "b", "c")
-_MOST_CONSTANTS = 12  # of one attribute, beside which values are tried
+MOST_CONSTANTS = 24  # of one attribute, beside which values are tried
 
 
 def candidates(name: str, type: DataType, asked: Asked) -> tuple[Any, ...]:
@@ -57,7 +59,7 @@ def candidates(name: str, type: DataType, asked: Asked) -> tuple[Any, ...]:
         for value, of in asked.constants.get(other, {}):
             for converted in _converted(value, of, type):
                 given[converted] = None
-    constants = list(given)[:_MOST_CONSTANTS]
+    constants = list(given)[:MOST_CONSTANTS]
     found: dict[Any, None] = {}
     if isinstance(type, ArrayType | MapType | StructType):
         found.update(dict.fromkeys(range(3)))  # by number: see `nested`
