@@ -14,8 +14,10 @@ from shares import share
 _ARITHMETIC = ("celc_", "numba.np.", "numba.cpython.builtins", "numba.cpython.numbers")
 """An array that is assigned to a slice or to a row takes 2 s, in `numba.cpython.unicode`."""
 
+# Arrow reads files of the system. Of an object of Python one of its threads may let go after
+# the read, and a process that ends at that moment is aborted.
 _COMPILED = """
-import io, json, sys
+import json, sys, tempfile
 import numpy as np, pyarrow as pa, pyarrow.csv
 from numba.core import event
 
@@ -40,7 +42,11 @@ made = pa.table({
 types = pa.csv.ConvertOptions(column_types={"price": pa.float64()})
 for text, dialect, events in json.loads(sys.argv[1]):
     query, = celc.compile(text, dialect=dialect).queries.values()
-    events = events and pa.csv.read_csv(io.BytesIO(events.encode()), convert_options=types)
+    if events:
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+            file.write(events)
+            file.flush()
+            events = pa.csv.read_csv(file.name, convert_options=types)
     assert len(query.match_table(events or made))
 print(json.dumps(listener.found))
 """
