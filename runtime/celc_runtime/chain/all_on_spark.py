@@ -47,7 +47,7 @@ from celc_runtime.spark.input.columns import column_named, mapped, needed_column
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import with_key_columns
 from celc_runtime.spark.input.parameters import planned
-from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
+from celc_runtime.spark.input.pushdown import can_matter_to_one, why_not_filtered
 from celc_runtime.spark.match import check_events
 from celc_runtime.spark.worker.tasks import stretches_of
 from celc_runtime.values.warned import warn
@@ -174,7 +174,7 @@ def _can_matter(group: ReadingGroup, rows: DataFrame) -> Column:
     plans = [planned(program) for program in group.programs.values()]
     if any(map(why_not_filtered, plans)):
         return functions.lit(True)
-    return reduce(lambda one, other: one | other, [can_matter(p, rows.schema) for p in plans])
+    return can_matter_to_one(plans, rows.schema)
 
 
 def _is_read(program: Program, rows: DataFrame) -> Column:

@@ -11,7 +11,7 @@ import datetime as dt
 import random
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from celc_runtime.plan.plan import Window
 from celc_runtime.spark import choose, facts
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.probe import arrow_line, explained, parallelism
-from celc_runtime.spark.input.pushdown import can_matter
+from celc_runtime.spark.input.pushdown import can_matter, can_matter_to_one
 from celc_runtime.spark.time_ranges import (
     Draw,
     TimeRange,
@@ -572,6 +572,20 @@ def _kept(frame: Any, conditions: list[Any], rows: int) -> np.ndarray:
     return kept
 
 
+def _kept_by_each_and_all(frame: Any, compiled: Sequence[CompiledQuery], rows: int) -> np.ndarray:
+    """`_kept` of each query; what some of them keep together is what one of them keeps."""
+    several = [range(first, first + 5) for first in range(0, len(compiled) - 4, 5)]
+    conditions = [can_matter(one.plan, frame.schema) for one in compiled]
+    conditions += [
+        can_matter_to_one([compiled[n].plan for n in of_group], frame.schema)
+        for of_group in several
+    ]
+    kept = _kept(frame, conditions, rows)
+    for of_group, together in zip(several, kept[len(compiled) :], strict=True):
+        assert (together == kept[of_group].any(axis=0)).all()
+    return kept[: len(compiled)]
+
+
 def _no_match_is_lost(spark: Any, folder: Path, seed: int, count: int) -> None:
     rng = random.Random(seed)
     generator = Generator(rng, {"number": 3, "text": 3, "moment": 2, "boolean": 1}, attributes=0.6)
@@ -586,7 +600,7 @@ def _no_match_is_lost(spark: Any, folder: Path, seed: int, count: int) -> None:
     for condition in conditions:
         with interpreted():
             compiled.append(only_query(celc.compile(queries([condition]))))
-    kept = _kept(frame, [can_matter(q.plan, frame.schema) for q in compiled], len(table))
+    kept = _kept_by_each_and_all(frame, compiled, len(table))
     for query, condition, rows in zip(compiled, conditions, kept, strict=True):
         with np.errstate(all="ignore"):
             matches = query.match_table(table)["start_pos"].to_numpy()
@@ -630,7 +644,7 @@ def _same_without_the_rest(spark: Any, folder: Path, seed: int, count: int) -> N
     ]
     table = table_of(found[0].plan, events)
     frame = _read(spark, table, folder)
-    kept = _kept(frame, [can_matter(q.plan, frame.schema) for q in found], len(table))
+    kept = _kept_by_each_and_all(frame, found, len(table))
     for query, rows in zip(found, kept, strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EventWarning)

@@ -41,7 +41,7 @@ from celc_runtime.program import Program
 from celc_runtime.spark.input.columns import column_named, needed_columns
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.order_column import OrderColumn
-from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
+from celc_runtime.spark.input.pushdown import can_matter_to_one, why_not_filtered
 from celc_runtime.stream.buckets import group_of_label
 from celc_runtime.stream.finish import (
     LastRows,
@@ -398,8 +398,7 @@ def _conditions(group: Group, rows: DataFrame) -> list[Column | None]:
         elif unit.reads or any(map(why_not_filtered, plans)):
             found.append(None)
         else:
-            each = [can_matter(plan, rows.schema) for plan in plans]
-            found.append(reduce(or_, each))
+            found.append(can_matter_to_one(plans, rows.schema))
     return found
 
 

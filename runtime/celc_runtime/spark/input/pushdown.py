@@ -98,19 +98,71 @@ def can_matter(plan: Plan, schema: StructType, *, faulty: bool = True) -> Column
     Only for plans for which `why_all_are_read` is empty. `schema`: of the DataFrame of needed
     columns.
     """
+    assert plan.source.events_read is not None
+    declared = plan.source.declared_types
+    return _can_matter(plan, declared, plan.source.events_read, schema, faulty=faulty)
+
+
+def can_matter_to_one(plans: Sequence[Plan], schema: StructType) -> Column:
+    """`can_matter` of several queries: the rows that can change one of their answers.
+
+    Each condition on a type is written once, and none for a type of which one query reads all
+    events. Java's compiler leaves out methods of more than 8,000 bytes, and Spark makes a method of
+    all conditions of a stage: fifty rules took four times as long to read without that.
+    """
+    alike: dict[tuple[object, ...], list[Plan]] = {}
+    for plan in plans:
+        source = plan.source
+        typed = source.type_column or source.type_name in schema.names
+        types = () if typed else source.declared_types
+        form = source.type_name, types, source.stream_column, source.order_by
+        alike.setdefault(form, []).append(plan)
+    return _any([_to_one(of_form, schema) for of_form in alike.values()])
+
+
+def _to_one(plans: Sequence[Plan], schema: StructType) -> Column:
+    """The same for queries that read types and times from the same columns."""
+    first = plans[0].source
+    declared: dict[object, tuple[str, str]] = {}
+    relevant: dict[object, Relevant] = {}
+    for plan in plans:
+        assert plan.source.events_read is not None
+        for stream, type in plan.source.declared_types:
+            declared.setdefault((stream, type) if first.stream_column else type, (stream, type))
+        for one in plan.source.events_read:
+            key = (one.stream, one.type) if first.stream_column else one.type
+            known = relevant.get(key)
+            ways = one.all_ways
+            if known is not None:
+                ways = (*known.ways, *ways) if known.ways and ways else ()
+            stream, type = declared[key]
+            relevant[key] = Relevant(stream, type, tuple(dict.fromkeys(ways)))
+    pairs, wanted = tuple(declared.values()), tuple(relevant.values())
+    return _can_matter(plans[0], pairs, wanted, schema, faulty=True)
+
+
+def _can_matter(
+    plan: Plan,
+    declared: Sequence[tuple[str, str]],
+    events: Sequence[Relevant],
+    schema: StructType,
+    *,
+    faulty: bool,
+) -> Column:
+    """The condition on rows of declared types of which these events can matter. plan: whose columns
+    have their types and times."""
     from pyspark.sql import functions
 
-    assert plan.source.events_read is not None
-    relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.source.events_read}
+    relevant = {(r.stream, r.type): _condition(r, schema) for r in events}
     typed = plan.source.type_column or plan.source.type_name in schema.names
     if not typed:
-        (only,) = plan.source.declared_types
+        (only,) = declared
         wanted = relevant.get(only, functions.lit(False))
         keeps = [] if wanted is None else [wanted]
     else:
         # The condition names the types that do not matter. So undeclared types pass, and most
         # rows, which are often of the types that do not matter, are decided at once.
-        idle = [pair for pair in plan.source.declared_types if pair not in relevant]
+        idle = [pair for pair in declared if pair not in relevant]
         if plan.source.stream_column:
             keeps = [~_is_type(plan, *pair) for pair in idle]
         else:
