@@ -83,10 +83,12 @@ _TRUE = np.ones(0, np.bool_)
 
 def _all_true(rows: int) -> np.ndarray:
     global _TRUE
-    if len(_TRUE) < rows:
-        _TRUE = np.ones(rows, np.bool_)
-        _TRUE.flags.writeable = False
-    return _TRUE[:rows]
+    found = _TRUE  # another thread may replace it meanwhile
+    if len(found) < rows:
+        found = np.ones(rows, np.bool_)
+        found.flags.writeable = False
+        _TRUE = found
+    return found[:rows]
 
 
 _ZEROS = np.zeros(0, np.int32)
@@ -95,10 +97,12 @@ _ZEROS = np.zeros(0, np.int32)
 def zeros(rows: int) -> np.ndarray:
     """int32[rows], all 0; shared between batches."""
     global _ZEROS
-    if len(_ZEROS) < rows:
-        _ZEROS = np.zeros(rows, np.int32)
-        _ZEROS.flags.writeable = False
-    return _ZEROS[:rows]
+    found = _ZEROS  # another thread may replace it meanwhile
+    if len(found) < rows:
+        found = np.zeros(rows, np.int32)
+        found.flags.writeable = False
+        _ZEROS = found
+    return found[:rows]
 
 
 def whole_numbers(column: pa.Array) -> np.ndarray:

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, whole_numbers
+from celc_runtime.arrow.events.digits import is_worth_it, order_by_digits, places_of_numbers
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.jit.kernels import STEPS_IN_PYTHON, compiling
 from celc_runtime.plan.errors import EventError, WorkLimitError
@@ -160,11 +161,21 @@ def _partitions(
     if _is_sorted(sorts):
         chosen, ordered = None, parts
     else:
-        places = np.lexsort(sorts[::-1])
+        places = _order(sorts)
         chosen, ordered = pa.array(places), parts[places]
     borders = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     ends = [len(ordered)] if len(ordered) else []
     return chosen, np.concatenate([[0], borders, ends]).astype(np.int64)
+
+
+def _order(sorts: list[np.ndarray]) -> np.ndarray:
+    """int64: the rows in the order of keys that they are not in yet, the first key first."""
+    # Most tables come in the order of time, so that partitions are all that is left to sort by.
+    asked = sorts[:1] if len(sorts) > 1 and _is_sorted(sorts[1:]) else sorts
+    places = [places_of_numbers(one) for one in asked] if is_worth_it(len(sorts[0])) else [None]
+    if None in places:
+        return np.lexsort(asked[::-1])
+    return order_by_digits([one for one in places if one is not None])
 
 
 def keys_of_order(plan: RowPlan, order: RowOrder, column: pa.Array) -> list[np.ndarray]:

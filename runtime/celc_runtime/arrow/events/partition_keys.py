@@ -90,8 +90,20 @@ def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
         coded = as_keys(column).dictionary_encode(null_encoding="encode")
         width = max(1, len(coded.dictionary))
         codes = codes * width + np.asarray(coded.indices.to_numpy(zero_copy_only=False))
-        _, codes = np.unique(codes, return_inverse=True)
+        codes = _numbered(codes)
     return codes
+
+
+def _numbered(codes: np.ndarray) -> np.ndarray:
+    """int64: the rank of each number, none below 0, among those that are there."""
+    width = int(codes.max(initial=0)) + 1
+    if width > max(len(codes), 1 << 16):
+        found: np.ndarray = np.unique(codes, return_inverse=True)[1]
+        return found
+    is_there = np.zeros(width, np.bool_)
+    is_there[codes] = True
+    ranks: np.ndarray = (np.cumsum(is_there) - 1)[codes]
+    return ranks
 
 
 def key_tuples(columns: Sequence[pa.Array]) -> list[tuple[object, ...]]:

@@ -13,14 +13,18 @@ from celc_runtime.arrow.arrays import (
     order_of_neighbours,
     plain,
     sortable,
+    without_views,
 )
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
+from celc_runtime.arrow.events.digits import is_worth_it, order_by_digits, places_of
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.engine.arena.batch import disorder
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema
+
+_FEW = 1 << 12  # rows
 
 
 def sort_columns(plan: Plan) -> tuple[str, ...]:
@@ -49,27 +53,64 @@ def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     not copied, and has no such column (None). Columns that are missing or have no order are left to
     the check that names them all.
     """
-    names = sort_columns(plan)
-    table = with_fields(table, names)
-    if not names or len(table) < 2:
+    table = with_fields(table, sort_columns(plan))
+    order = order_of(plan, table)
+    if order is None:
         return table, None
+    numbered = unused_name("row", [*table.schema.names, *names_read(plan)])
+    return table.take(order).append_column(numbered, order), numbered
+
+
+def order_of(plan: Plan, table: pa.Table) -> pa.Array | None:
+    """int64: the rows of a table in the order that the query reads; None: as they stand. Equal rows
+    keep their order."""
+    names = sort_columns(plan)
+    if not names or len(table) < 2:
+        return None
     found = columns_as_they_came(plan, names, table)
     if found is None or not _can_sort(found.values()):
-        return table, None
+        return None
     if strictly_increases(found[names[0]]):
-        return table, None
-    columns = [sortable(plain(in_one_piece(column))) for column in found.values()]
-    if is_sorted(columns):
-        return table, None
-    keys: list[pa.Array] = []
-    for column in columns:
+        return None
+    columns = [in_one_piece(without_views(column)) for column in found.values()]
+    if _ascend(columns):
+        return None
+    if is_worth_it(len(table)):
+        keys = 0 if plan.interleaves else len(plan.source.key_columns)
+        order = _by_digits(columns[:keys], columns[keys:])
+        if order is not None:
+            return pa.array(order)
+    sorts: list[pa.Array] = []
+    for column in map(sortable, map(plain, columns)):
         if column.null_count:
-            keys.append(column.is_valid())  # NULL comes first, as in Spark
-        keys.append(column)
-    sorting = pa.table(keys, names=list(map(str, range(len(keys)))))
+            sorts.append(column.is_valid())  # NULL comes first, as in Spark
+        sorts.append(column)
+    sorting = pa.table(sorts, names=list(map(str, range(len(sorts)))))
     order = pc.sort_indices(sorting, [(name, "ascending") for name in sorting.column_names])
-    numbered = unused_name("row", [*table.schema.names, *names_read(plan)])
-    return table.take(order).append_column(numbered, order.cast(pa.int64())), numbered
+    return order.cast(pa.int64())
+
+
+def _ascend(columns: Sequence[pa.Array]) -> bool:
+    """Whether rows ascend by all columns. Most tables show in a few rows that they do not."""
+    rows = len(columns[0])
+    for few in (_FEW, rows):
+        if not is_sorted([sortable(plain(column[:few])) for column in columns]):
+            return False
+        if few >= rows:
+            break
+    return True
+
+
+def _by_digits(keys: Sequence[pa.Array], orders: Sequence[pa.Array]) -> np.ndarray | None:
+    """int64: the rows by keys, then by order columns; None: they have no digits. Order columns in
+    which the rows stand already are no digits of theirs."""
+    places = []
+    for column in keys if orders and _ascend(orders) else (*keys, *orders):
+        found = places_of(column)
+        if found is None:
+            return None
+        places.append(found)
+    return order_by_digits(places)
 
 
 def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:

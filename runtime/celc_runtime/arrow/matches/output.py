@@ -197,11 +197,12 @@ _RAMPS: dict[int, np.ndarray] = {}
 
 def _ramp(matches: int, size: int) -> np.ndarray:
     """int32[matches + 1]: 0, size, 2 · size, …; shared between batches."""
-    if size not in _RAMPS or len(_RAMPS[size]) <= matches:
+    steps = _RAMPS.get(size)  # another thread may replace it meanwhile
+    if steps is None or len(steps) <= matches:
         steps = np.arange(max(matches, 1 << 16) + 1, dtype=np.int32) * np.int32(size)
         steps.flags.writeable = False
         _RAMPS[size] = steps
-    return _RAMPS[size][: matches + 1]
+    return steps[: matches + 1]
 
 
 def label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:

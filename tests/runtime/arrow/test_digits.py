@@ -1,0 +1,99 @@
+"""Sorting by digits has the order of Arrow's sort, with NULL first and equal rows as they stand."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from celc_runtime.arrow.events import sorting
+from celc_runtime.arrow.events.digits import order_by_digits, places_of
+from celc_runtime.arrow.events.partition_keys import codes_of_keys
+
+import celc
+
+ROWS = 3_000
+
+
+def columns(seed: int) -> dict[str, pa.Array]:
+    rng = np.random.default_rng(seed)
+    gaps = rng.random(ROWS) < 0.1
+    texts = pa.array(np.array(["b", "", "ä", "abc", "a"])[rng.integers(0, 5, ROWS)], mask=gaps)
+    twice = pa.array(["z", "b", "z", None, "a"])
+    return {
+        "few": pa.array(rng.integers(-3, 3, ROWS).astype(np.int8)),
+        "gaps": pa.array(rng.integers(0, 50, ROWS), mask=gaps),
+        "wide": pa.array(rng.integers(-(2**40), 2**40, ROWS)),
+        "least": pa.array(rng.integers(-(2**63), -(2**63) + 9, ROWS)),
+        "times": pa.array(rng.integers(0, 2**45, ROWS), pa.timestamp("us", "UTC")),
+        "days": pa.array(rng.integers(-9, 9, ROWS).astype(np.int32), pa.date32(), mask=gaps),
+        "texts": texts,
+        "long": texts.cast(pa.large_string()),
+        "coded": texts.dictionary_encode(),
+        "twice": pa.DictionaryArray.from_arrays(pa.array(rng.integers(0, 5, ROWS)), twice),
+        "nothing": pa.nulls(ROWS, pa.int32()),
+    }
+
+
+def order_of_arrow(chosen: list[pa.Array]) -> list[int]:
+    keys: list[pa.Array] = []
+    for column in chosen:
+        plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        keys += [plain.is_valid(), plain]
+    names = list(map(str, range(len(keys))))
+    order = pc.sort_indices(pa.table(keys, names=names), [(one, "ascending") for one in names])
+    found: list[int] = order.to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_is_that_of_arrow(seed: int) -> None:
+    rng, given = np.random.default_rng(seed), columns(seed)
+    chosen = [[column] for column in given.values()]
+    chosen += [[*map(given.__getitem__, rng.choice(list(given), 3))] for _ in range(5)]
+    for some in chosen:
+        places = [places_of(column) for column in some]
+        assert None not in places
+        assert order_by_digits(places).tolist() == order_of_arrow(some)  # type: ignore[arg-type]
+
+
+def test_what_has_no_digits_is_left_to_arrow() -> None:
+    ends = pa.array([-(2**63), 2**63 - 1])
+    for column in (ends, pa.array([0.5]), pa.array([2**63], pa.uint64()), pa.array([True])):
+        assert places_of(column) is None
+
+
+@pytest.mark.parametrize("rises", [True, False])
+def test_a_large_table_is_in_the_order_of_a_small_one(
+    monkeypatch: pytest.MonkeyPatch, rises: bool
+) -> None:
+    attributes = "{ k: STRING, n: LONG, ts: LONG }"
+    declared = f"CREATE STREAM S {{ EVENT A {attributes}, EVENT B {attributes} }}"
+    query = celc.compile(
+        f"{declared} SELECT * WHERE A AS a ; B AS b PARTITION BY k, n", order_by="ts"
+    )
+    rng = np.random.default_rng(1)
+    times = rng.integers(0, 500, ROWS)
+    table = pa.table(
+        {
+            "type": rng.choice(["A", "B"], ROWS),
+            "k": columns(1)["twice"],
+            "n": columns(1)["gaps"],
+            "ts": np.sort(times) if rises else times,
+        }
+    )
+    plan = next(iter(query.queries.values())).plan
+    small, _ = sorting.sorted_for(plan, table)
+    monkeypatch.setattr(sorting, "is_worth_it", lambda _rows: True)
+    large, _ = sorting.sorted_for(plan, table)
+    assert large.equals(small)
+
+
+def test_codes_of_keys_are_ranks_of_first_appearances() -> None:
+    rng = np.random.default_rng(2)
+    one, two = (pa.array(rng.integers(0, n, 500)) for n in (5, 200))
+    codes = codes_of_keys([one, two], 500)
+    wanted = np.zeros(500, np.int64)
+    for column in (one, two):
+        coded = column.dictionary_encode()
+        wanted = wanted * len(coded.dictionary) + coded.indices.to_numpy()
+        wanted = np.unique(wanted, return_inverse=True)[1]
+    assert codes.tolist() == wanted.tolist()
