@@ -38,6 +38,7 @@ from celc_runtime.rules.any_query import (
 from celc_runtime.rules.inner import rows_needed
 from celc_runtime.run.feeding import Reads
 from celc_runtime.run.source.run_options import RunOptions
+from celc_runtime.run.threads import threads_for
 from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ class CompiledQuery:
         events: Any,
         *,
         max_matches: int | None = None,
+        threads: int | None = None,
         after: object = None,
         until: object = None,
         **parameters: Any,
@@ -213,7 +215,10 @@ class CompiledQuery:
         file. Of other columns than the query reads nothing is copied. Rows are sorted by PARTITION
         BY and the order columns where they are not sorted yet; rows equal in all of them keep their
         order. max_matches: stop after so many in all, with an EventWarning that says so; LIMIT in a
-        query is for each event that ends a match. after, until: values of the first order column;
+        query is for each event that ends a match. threads: how many cores to use; None: those that
+        this process may use, and one inside a task of Spark. The answer and its order are the same
+        for any number. A small table is read by one thread, and so is a query that is one scan by
+        its meaning, as `celc explain` says. after, until: values of the first order column;
         the rows that become known (`decided_time`, else `end_time`) after the one and up to the
         other, without positions. No event up to `until` may be missing; then slices of time are
         together the answer to all events. parameters: of a query FOR EACH the table of its
@@ -222,8 +227,9 @@ class CompiledQuery:
         those of the first rows, in that order.
 
         Raises TypeError for what is no table, EventError where it does not fit the query, and where
-        the query has no slices, and ValueError for a number of matches or times that cannot be.
+        the query has no slices, and ValueError for numbers and times that cannot be.
         """
+        threads = threads_for(threads)
         program, events, keeps = between(
             self._entered(Route.TABLE, parameters), events, after, until
         )
@@ -231,9 +237,9 @@ class CompiledQuery:
         if self.plan.source.reads:
             from celc_runtime.chain.tables import chain_of_table
 
-            found = chain_of_table(program, events, first)
+            found = chain_of_table(program, events, first, threads)
         else:
-            found = matches_of_table(program, events, first)
+            found = matches_of_table(program, events, first, threads=threads)
         if first.are_all:
             warn(
                 f"query {self.name!r} was stopped after {max_matches:,} "

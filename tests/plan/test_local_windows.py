@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError
-from celc_runtime.spark.time_ranges import why_not_split
+from celc_runtime.run.ranges import why_not_split
 from engines import interpreted, only_query
 
 import celc

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 from celc_runtime.plan.plan import Plan
-from celc_runtime.spark.time_ranges import TimeRange
+from celc_runtime.run.ranges import TimeRange
 from celc_runtime.spark.worker.task_columns import COUNTED, MATTERS, TaskColumns
 
 COLUMNS = TaskColumns("", "number", "mark")

@@ -34,13 +34,16 @@ if TYPE_CHECKING:
     import pandas
 
 
-def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
+def chain_of_table(
+    program: Program, events: Any, first: FirstMatches, threads: int = 1
+) -> pa.Table:
     """The matches of a query that reads others, from a table of the declared streams below them.
 
     See `CompiledQuery.match_table`.
     """
     check_order(program)
-    return _answer(program, table_of(source_of(program), events).to_batches(), first)
+    batches = table_of(source_of(program), events).to_batches()
+    return _answer(program, batches, first, threads=threads)
 
 
 def chain_compact(program: Program, events: Any, keeps: Keeps | None) -> pa.Table:
@@ -70,6 +73,7 @@ def _answer(
     options: RunOptions = PLAIN,
     *,
     is_compact: bool = False,
+    threads: int = 1,
 ) -> pa.Table:
     """The matches of a query that reads others; each level runs once on all events.
 
@@ -89,10 +93,11 @@ def _answer(
             if name == program.name and is_compact:
                 return compact_of_table(as_run(level), rows)
             wanted = first if name == program.name and first else FirstMatches(None)
-            answers[name] = matches_of_table(as_run(level), rows, wanted)
+            answers[name] = matches_of_table(as_run(level), rows, wanted, threads=threads)
         else:
             rows = rows_for(level, table, types)
-            answers[name] = matches_of_table(level, rows, FirstMatches(None), options)
+            every = FirstMatches(None)
+            answers[name] = matches_of_table(level, rows, every, options, threads=threads)
     return answers[program.name]
 
 

@@ -70,6 +70,9 @@ class _Now(threading.local):
 
 _now = _Now()
 
+_making = threading.RLock()
+"""Held while a dispatcher is made, not while it compiles."""
+
 
 class Kernel(HasContent):
     """A function and, once it is worth that, its machine code.
@@ -122,7 +125,10 @@ class Kernel(HasContent):
         if self._compiled is None:
             from celc_runtime.jit.machine_code import compiled
 
-            self._compiled = compiled(self.py_func, self.targetoptions, self.content)
+            with _making:
+                # Two threads may ask at once, and a function has one dispatcher.
+                if self._compiled is None:
+                    self._compiled = compiled(self.py_func, self.targetoptions, self.content)
         return self._compiled
 
     @property

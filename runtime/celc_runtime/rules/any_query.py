@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from celc_runtime.arrow.events.sorting import sorted_for
+from celc_runtime.arrow.events.sorting import order_for, sorted_for
 from celc_runtime.arrow.matches.compact import schema_of
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.arrow.tables.event_tables import batches_of, entered, table_of
@@ -25,9 +25,11 @@ from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import Reads, ReadsRanges, read_all
+from celc_runtime.run.parts import answer_of_parts, parts_of
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.walk.compact import are_graphs
+from celc_runtime.run.walk.walks import NOTED_ROWS
 
 if TYPE_CHECKING:
     import pandas
@@ -154,23 +156,37 @@ def matches_of_events(
 
 
 def matches_of_table(
-    program: Program, events: Any, first: FirstMatches, options: RunOptions = PLAIN
+    program: Program,
+    events: Any,
+    first: FirstMatches,
+    options: RunOptions = PLAIN,
+    *,
+    threads: int = 1,
 ) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
-    table, numbered = sorted_for(read_plan(program), table_of(program, events))
-    batches = table.to_batches(max_chunksize=_ROWS)
-    schema = program.output_schema
+    plan, schema = read_plan(program), program.output_schema
+    rows = order_for(plan, table_of(program, events))
+    # A search that ends after some matches is one that begins with the first event.
+    parts = [] if first.ends_early else parts_of(program, rows, threads)
+    if parts:
+        answer = answer_of_parts(program, rows, parts, options, threads)
+        if answer is not None:
+            return pa.Table.from_batches(first.of(answer), schema)
+    batches = rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS)
+    options = replace(options, numbered=rows.numbered)
     if program.plan.source.parameters is not None:
         from celc_runtime.rules.run import ForEachRun
         from celc_runtime.rules.tables import in_order
 
         # Row by row, so that a call for a few matches ends early.
         place = unused_name("place", schema.names)
-        run = ForEachRun(program, replace(options, numbered=numbered), place=place)
+        run = ForEachRun(program, options, place=place)
         found = first.of(read_all(run, batches))
         matches = pa.Table.from_batches(found, schema.append(pa.field(place, pa.int64())))
         return in_order(program.plan, matches, place)
-    options, batches = _with_clock(program, replace(options, numbered=numbered), batches)
+    # In several batches, rows that a later partition decides would come last of all.
+    late = len(rows.table) > NOTED_ROWS and bool(plan.source.key_columns)
+    options, batches = _with_clock(program, options, batches, late=late)
     return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
 
 
@@ -185,12 +201,17 @@ def with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
 
 
 def _with_clock(
-    program: Program, options: RunOptions, batches: Iterable[pa.RecordBatch]
+    program: Program,
+    options: RunOptions,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    late: bool = False,
 ) -> tuple[RunOptions, Iterable[pa.RecordBatch]]:
     """The options with the greatest time of all events, if it must be known before they are read;
-    a run FOR EACH finds it itself."""
+    a run FOR EACH finds it itself. late: also where it only decides about the order of rows."""
     source, choice = program.plan.source, program.plan.choice
-    if source.parameters is not None or choice.clock is not None or not program.compares_late:
+    asks = program.compares_late or (late and program.plan.asks_for_clock)
+    if source.parameters is not None or choice.clock is not None or not asks:
         return options, batches
     batches = list(batches)
     return replace(options, clock=latest_time(program, batches)), batches

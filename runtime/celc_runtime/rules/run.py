@@ -37,8 +37,9 @@ from celc_runtime.rules.matching import Events, pair_batch, pairs_followed, pair
 from celc_runtime.rules.pairs import Pairs, begins_of_parts
 from celc_runtime.rules.rows import neighbours
 from celc_runtime.rules.texts import with_one_dictionary
-from celc_runtime.run.run import Run, warn_at_the_end
+from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import compact_run, run_of
+from celc_runtime.run.seen import warn_at_the_end
 from celc_runtime.run.source.odd_events import OddEvents, tied_rows
 from celc_runtime.run.source.positions import InterleavedPositions, Positions
 from celc_runtime.run.source.run_options import PLAIN, RunOptions

@@ -1,5 +1,7 @@
 """One run of a query over a stream of batches: the loop around the kernels."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -7,7 +9,6 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.events.undeclared import Undeclared
 from celc_runtime.engine.arena.batch import Batch
 from celc_runtime.engine.arena.nodes import (
     ALWAYS,
@@ -35,16 +36,14 @@ from celc_runtime.engine.arena.nodes import (
     oldest_entry,
 )
 from celc_runtime.engine.walk.listing import with_more_room
-from celc_runtime.plan.errors import EventWarning, WorkLimitError
-from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.program import Program
 from celc_runtime.run.answer.answers import AnswerOfRun
 from celc_runtime.run.behind import behind_stretches
 from celc_runtime.run.choice.choices import ChoiceOfRun
-from celc_runtime.run.choice.deadlines import undecided_words
 from celc_runtime.run.function_errors import naming_functions
+from celc_runtime.run.seen import Seen, warn_at_the_end
 from celc_runtime.run.source.event_source import EventSource, Reading
-from celc_runtime.run.source.odd_events import OddEvents
 from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Behind, Stretches
@@ -52,7 +51,6 @@ from celc_runtime.run.update.updates import ASKS_UPDATE, UpdateOfRun
 from celc_runtime.run.walk.listed import Listed, kinds_of
 from celc_runtime.run.walk.many_matches import ManyMatches
 from celc_runtime.run.walk.walks import WalkOfRun
-from celc_runtime.values.warned import warn
 
 
 class Run:
@@ -136,6 +134,11 @@ class Run:
         return self._choice.undecided
 
     @property
+    def seen(self) -> Seen:
+        """What `finish` warns of."""
+        return Seen(self.undecided, self.undeclared, self._odd)
+
+    @property
     def most_rows(self) -> int | None:
         """The most rows to read at a time; None: any number."""
         return self._walk.most_rows
@@ -182,6 +185,13 @@ class Run:
         for reading in self._source.rest():
             yield from self._arrived(reading)
         yield from self._answer.known()
+
+    def turn(self, *, is_own: bool) -> Iterator[pa.RecordBatch]:
+        """The next rows are, or are not, the own ones of the part of a table that this run reads:
+        matches that end in others are not listed, and nothing in them counts for warnings. Yields
+        the rows of the instant that waits."""
+        yield from self.end_of_instant()
+        self.lists_matches = self.undeclared.counts = self._odd.counts = is_own
 
     @naming_functions
     def rest(self) -> Iterator[pa.RecordBatch]:
@@ -421,12 +431,3 @@ class Run:
             "it a (smaller) window with WITHIN, conditions that fewer events satisfy or that "
             "compare fewer events, or raise the limit: --max-work, with_options(max_work=…)"
         )
-
-
-def warn_at_the_end(plan: Plan, undecided: int, undeclared: Undeclared, odd: OddEvents) -> None:
-    if undecided:
-        warn(undecided_words(plan, undecided), EventWarning)
-    if undeclared.total:
-        warn(undeclared.told(plan), EventWarning)
-    for text in odd.told(plan.name):
-        warn(text, EventWarning)

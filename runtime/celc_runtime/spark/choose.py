@@ -20,6 +20,16 @@ from celc_runtime.arrow.events.sorting import sort_columns, sort_columns_without
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
+from celc_runtime.run.ranges import (
+    Cuts,
+    Sample,
+    TimeRange,
+    cuts_for,
+    is_even,
+    ranges_of,
+    why_not_split,
+    worthwhile,
+)
 from celc_runtime.spark.facts import Facts
 from celc_runtime.spark.file_statistics import FilesTell
 from celc_runtime.spark.group_cuts import cuts_between_groups
@@ -33,16 +43,6 @@ from celc_runtime.spark.steps import (
     cut_by_time,
     sorted_by_spark,
     told,
-)
-from celc_runtime.spark.time_ranges import (
-    Cuts,
-    Sample,
-    TimeRange,
-    cuts_for,
-    is_even,
-    ranges_of,
-    why_not_split,
-    worthwhile,
 )
 from celc_runtime.spark.worker.task_columns import EVENTS_ALONE, TaskColumns
 from celc_runtime.spark.worker.task_sort import (

@@ -12,13 +12,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from celc_runtime.program import Program, growth_line
+from celc_runtime.run.ranges import Number, Sample
 from celc_runtime.spark.answers.undecided import leaves_undecided
 from celc_runtime.spark.file_statistics import DeclaredTypes, FilesTell, told_by_files
 from celc_runtime.spark.hot_keys import HotKey, KeySample, hot_keys, sampled_keys
 from celc_runtime.spark.input.columns import column_named, needed_columns
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import with_key_columns
-from celc_runtime.spark.input.order_column import Number, OrderColumn, ValueColumn
+from celc_runtime.spark.input.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.input.parameters import planned, rules_line
 from celc_runtime.spark.input.probe import (
     arrow_line,
@@ -32,7 +33,7 @@ from celc_runtime.spark.input.probe import (
 from celc_runtime.spark.input.pushdown import can_matter, positions_line, why_not_filtered
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.steps import Step, applied, told
-from celc_runtime.spark.time_ranges import Sample, counted, sampled
+from celc_runtime.spark.time_ranges import counted, sampled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

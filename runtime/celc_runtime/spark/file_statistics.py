@@ -26,9 +26,9 @@ from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from celc_runtime.run.ranges import GRID, Number, Sample
 from celc_runtime.spark.group_cuts import GroupCuts, RowGroup, group_cuts
-from celc_runtime.spark.input.order_column import Number, OrderColumn
-from celc_runtime.spark.time_ranges import GRID, Sample
+from celc_runtime.spark.input.order_column import OrderColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

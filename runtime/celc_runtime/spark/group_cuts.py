@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from celc_runtime.plan.plan import Window
-from celc_runtime.spark.input.order_column import Number, OrderColumn
-from celc_runtime.spark.time_ranges import Cuts
+from celc_runtime.run.ranges import Cuts, Number
+from celc_runtime.spark.input.order_column import OrderColumn
 
 _MOST_IN_VAIN = 0.1
 """Rows that a range reads in vain, as a share of its own. A count of all rows took 0.08 of the time

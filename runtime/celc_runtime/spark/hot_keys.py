@@ -16,20 +16,10 @@ from typing import TYPE_CHECKING, Any
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Window
+from celc_runtime.run.ranges import Cuts, Sample, TimeRange, cuts_for, ranges_of, worthwhile
 from celc_runtime.spark.input.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.input.probe import asked
-from celc_runtime.spark.time_ranges import (
-    BETWEEN_CUTS,
-    Cuts,
-    Draw,
-    Sample,
-    TimeRange,
-    bucket,
-    cuts_for,
-    quantiles,
-    ranges_of,
-    worthwhile,
-)
+from celc_runtime.spark.time_ranges import BETWEEN_CUTS, Draw, bucket, quantiles
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

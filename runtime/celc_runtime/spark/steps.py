@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from celc_runtime.arrow.events.sorting import sort_columns_without_order
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
+from celc_runtime.run.ranges import TimeRange
 from celc_runtime.spark.answers.wire import Wire
 from celc_runtime.spark.hot_keys import HotKey, range_numbers
 from celc_runtime.spark.input.columns import Counting, column_named, mapped
 from celc_runtime.spark.input.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.numbering import Numbering, RangeColumns
-from celc_runtime.spark.time_ranges import TimeRange, is_outside, later_of, start_of, within
+from celc_runtime.spark.time_ranges import is_outside, later_of, start_of, within
 from celc_runtime.spark.worker.task_columns import TaskColumns
 from celc_runtime.spark.worker.task_sort import together
 from celc_runtime.spark.worker.tasks import Task

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.run.ranges import GRID, Sample
 from celc_runtime.spark import facts, file_statistics
 from celc_runtime.spark.file_statistics import (
     DeclaredTypes,
@@ -24,7 +25,6 @@ from celc_runtime.spark.file_statistics import (
 from celc_runtime.spark.group_cuts import RowGroup
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.probe import explained
-from celc_runtime.spark.time_ranges import GRID, Sample
 from engines import interpreted, only_query
 from py4j.protocol import Py4JError
 from shares import share

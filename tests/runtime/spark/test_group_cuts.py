@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from celc_runtime.plan.plan import Window
+from celc_runtime.run.ranges import Cuts, is_even, ranges_of
 from celc_runtime.spark.group_cuts import (
     GroupCuts,
     RowGroup,
@@ -15,7 +16,6 @@ from celc_runtime.spark.group_cuts import (
     group_cuts,
 )
 from celc_runtime.spark.input.order_column import OrderColumn
-from celc_runtime.spark.time_ranges import Cuts, is_even, ranges_of
 
 LONGS = OrderColumn("ts", "LONG", "bigint")
 

@@ -23,19 +23,12 @@ import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning, PlanWarning
 from celc_runtime.plan.plan import Window
+from celc_runtime.run.ranges import TimeRange, cuts_for, ranges_of
 from celc_runtime.spark import choose, facts
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.probe import arrow_line, explained, parallelism
 from celc_runtime.spark.input.pushdown import can_matter, can_matter_to_one
-from celc_runtime.spark.time_ranges import (
-    Draw,
-    TimeRange,
-    counted,
-    cuts_for,
-    ranges_of,
-    sampled,
-    within,
-)
+from celc_runtime.spark.time_ranges import Draw, counted, sampled, within
 from engines import interpreted, only_query, table_of
 from spark_conditions import Generator, queries, table_of_values
 from spark_routes import INTERPRETED_PLANS

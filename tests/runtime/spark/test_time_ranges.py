@@ -18,9 +18,7 @@ import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
 from celc_runtime.arrow.events.sorting import sorted_for
 from celc_runtime.plan.plan import Window
-from celc_runtime.spark.input.order_column import OrderColumn
-from celc_runtime.spark.numbering import why_not_numbered
-from celc_runtime.spark.time_ranges import (
+from celc_runtime.run.ranges import (
     Cuts,
     Sample,
     TimeRange,
@@ -29,6 +27,8 @@ from celc_runtime.spark.time_ranges import (
     why_not_split,
     worthwhile,
 )
+from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.worker.task_columns import EVENTS_ALONE
 from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import batches_of, engines, interpreted, only_query, table_of

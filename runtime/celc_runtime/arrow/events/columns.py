@@ -57,12 +57,15 @@ class Columns:
         continues: bool = False,
         numbered: str | None = None,
         batches_wait: bool = False,
+        rows_before: int = 0,
     ) -> None:
         """continues: the first event's partition was entered before. numbered: the column of each
         batch with the rows' numbers; None: no rows were left out. batches_wait: a batch is read
-        after later ones have been prepared."""
+        after later ones have been prepared. rows_before: how many rows of the input are before the
+        first."""
         self._plan = plan
         self._rows = RowNames(numbered, unused_name("row", names_read(plan)))
+        self._rows.seen = rows_before
         self._types = EventTypes(plan, self._rows)
         self._order = EventOrder(
             plan, self._rows, ties_are_errors=ties_are_errors, continues=continues

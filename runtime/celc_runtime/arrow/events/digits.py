@@ -1,4 +1,4 @@
-"""Sorts rows by columns, digit by digit: a pass over all rows for each digit, the last column first.
+"""Sorts rows by columns, digit by digit: a pass over all rows for each, the last column first.
 
 Most tables come in the order of time, so that the key is all that is left to sort by: then one pass
 takes the fiftieth part of the time of Arrow's sort, which compares rows. (An LSD radix sort: Knuth,
@@ -84,7 +84,7 @@ def places_of_numbers(values: np.ndarray) -> Places | None:
 
 
 def _is_text(type: pa.DataType) -> bool:
-    return pa.types.is_string(type) or pa.types.is_large_string(type)
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
 
 
 def _ranks(column: pa.DictionaryArray) -> Places:

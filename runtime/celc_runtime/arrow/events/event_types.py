@@ -88,6 +88,22 @@ class EventTypes:
         return _distinct(column, self._names[1])
 
 
+def with_declared_types(plan: Plan, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of event types, coded by the declared ones if it holds no others and is of texts: to
+    find a code takes less time than to move a text."""
+    declared = DeclaredTypes([type for _, type in plan.source.declared_types])
+    if column.type != pa.string() or column.null_count or not declared.can_tell:
+        return column
+    chunks = []
+    for chunk in column.chunks:
+        codes, names = declared.codes(chunk)
+        if len(names) == len(declared.names):
+            return column
+        texts = pa.array(names, pa.string())
+        chunks.append(pa.DictionaryArray.from_arrays(pa.array(codes.copy()), texts))
+    return pa.chunked_array(chunks) if chunks else column
+
+
 def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
     """int64[rows]: the place of each event's type in `declared_types`; −1: it is not declared.
 
@@ -132,11 +148,13 @@ def _codes_of_types(
 
 
 def _distinct(column: pa.DictionaryArray, texts: list[str]) -> tuple[np.ndarray, list[str]]:
-    """(the codes of a column without NULLs, int32; the text of each code).
+    """(the codes of a column without NULLs, int32 or unsigned; the text of each code).
 
     texts: the column's dictionary. A text may stand in it twice; then both get one code.
     """
-    codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(np.int32, copy=False)
+    codes = np.asarray(column.indices.to_numpy(zero_copy_only=False))
+    if codes.dtype.kind != "u" or len(texts) > np.iinfo(codes.dtype).max:
+        codes = codes.astype(np.int32, copy=False)
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     if len(numbers) < len(texts):
         codes = np.array([numbers[text] for text in texts], np.int32)[codes]

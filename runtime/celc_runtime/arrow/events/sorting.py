@@ -1,12 +1,16 @@
 """The order in which a query reads a table on one machine: which it is, its check, and sorting."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import (
+    differs,
     in_one_piece,
     is_ordered,
     numbers,
@@ -16,8 +20,9 @@ from celc_runtime.arrow.arrays import (
     without_views,
 )
 from celc_runtime.arrow.events.conforming import names_read
-from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.digits import is_worth_it, order_by_digits, places_of
+from celc_runtime.arrow.events.event_types import with_declared_types
+from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.engine.arena.batch import disorder
 from celc_runtime.plan.names import unused_name
@@ -46,6 +51,45 @@ def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*sort_columns(plan), *event_schema(plan).names)))
 
 
+class Sorted(NamedTuple):
+    """A table in the order that a query reads, whose rows have not been moved yet.
+
+    table: the rows as they stand. order: int64, the rows in order; None: they stand in it.
+    numbered: the name of the column of row numbers that moved rows get. keys: uint64[rows], numbers
+    of keys that are equal where the keys are; None: not known.
+    """
+
+    table: pa.Table
+    order: pa.Array | None = None
+    numbered: str | None = None
+    keys: tuple[np.ndarray, ...] | None = None
+
+    def rows(self, first: int, end: int) -> pa.Table:
+        """The rows from `first` to before `end`, in order. A table in order is not copied."""
+        if self.order is None:
+            return self.table.slice(first, end - first)
+        chosen = self.order.slice(first, end - first)
+        # Column by column: for a table Arrow asks its own threads, which costs more than it saves.
+        taken = [pc.take(one, chosen, boundscheck=False) for one in self.table.columns]
+        return pa.table([*taken, chosen], names=[*self.table.column_names, self.numbered])
+
+    def begins(self, plan: Plan) -> np.ndarray:
+        """int64: the rows in order at which partitions begin. There is a row."""
+        changed = np.zeros(len(self.table), np.bool_)
+        changed[0] = True
+        if self.keys is not None and self.order is not None:
+            order = self.order.to_numpy()
+            for key in self.keys:
+                there = key[order]
+                changed[1:] |= there[1:] != there[:-1]
+            return np.flatnonzero(changed)
+        found = columns_as_they_came(plan, plan.source.key_columns, self.table)
+        for column in (found or {}).values():
+            key = in_one_piece(column)
+            changed[1:] |= differs(key if self.order is None else key.take(self.order))
+        return np.flatnonzero(changed)
+
+
 def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     """(the table in the order that the query reads, the name of its column of row numbers).
 
@@ -53,33 +97,29 @@ def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     not copied, and has no such column (None). Columns that are missing or have no order are left to
     the check that names them all.
     """
-    table = with_fields(table, sort_columns(plan))
-    order = order_of(plan, table)
-    if order is None:
-        return table, None
-    numbered = unused_name("row", [*table.schema.names, *names_read(plan)])
-    return table.take(order).append_column(numbered, order), numbered
+    found = order_for(plan, table)
+    return found.rows(0, len(found.table)), found.numbered
 
 
-def order_of(plan: Plan, table: pa.Table) -> pa.Array | None:
-    """int64: the rows of a table in the order that the query reads; None: as they stand. Equal rows
-    keep their order."""
+def order_for(plan: Plan, table: pa.Table) -> Sorted:
+    """A table with the order that the query reads. Equal rows keep their order."""
     names = sort_columns(plan)
+    table = with_fields(table, names)
     if not names or len(table) < 2:
-        return None
+        return Sorted(table)
     found = columns_as_they_came(plan, names, table)
     if found is None or not _can_sort(found.values()):
-        return None
+        return Sorted(table)
     if strictly_increases(found[names[0]]):
-        return None
+        return Sorted(table)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
     if _ascend(columns):
-        return None
+        return Sorted(table)
     if is_worth_it(len(table)):
         keys = 0 if plan.interleaves else len(plan.source.key_columns)
-        order = _by_digits(columns[:keys], columns[keys:])
-        if order is not None:
-            return pa.array(order)
+        by_digits = _by_digits(plan, table, columns[:keys], columns[keys:])
+        if by_digits is not None:
+            return by_digits
     sorts: list[pa.Array] = []
     for column in map(sortable, map(plain, columns)):
         if column.null_count:
@@ -87,7 +127,20 @@ def order_of(plan: Plan, table: pa.Table) -> pa.Array | None:
         sorts.append(column)
     sorting = pa.table(sorts, names=list(map(str, range(len(sorts)))))
     order = pc.sort_indices(sorting, [(name, "ascending") for name in sorting.column_names])
-    return order.cast(pa.int64())
+    return _moving(plan, table, order.cast(pa.int64()))
+
+
+def _moving(
+    plan: Plan, table: pa.Table, order: pa.Array, keys: tuple[np.ndarray, ...] | None = None
+) -> Sorted:
+    """The table with an order that is another one than its own."""
+    numbered = unused_name("row", [*table.schema.names, *names_read(plan)])
+    name = plan.source.type_name
+    if table.column_names.count(name) == 1:
+        types = with_declared_types(plan, table.column(name))
+        table = table.set_column(table.column_names.index(name), name, types)
+    # One piece of each column, because rows come from all over it.
+    return Sorted(table.combine_chunks(), order, numbered, keys)
 
 
 def _ascend(columns: Sequence[pa.Array]) -> bool:
@@ -101,16 +154,19 @@ def _ascend(columns: Sequence[pa.Array]) -> bool:
     return True
 
 
-def _by_digits(keys: Sequence[pa.Array], orders: Sequence[pa.Array]) -> np.ndarray | None:
-    """int64: the rows by keys, then by order columns; None: they have no digits. Order columns in
-    which the rows stand already are no digits of theirs."""
+def _by_digits(
+    plan: Plan, table: pa.Table, keys: Sequence[pa.Array], orders: Sequence[pa.Array]
+) -> Sorted | None:
+    """The rows by keys, then by order columns; None: they have no digits. Order columns in which
+    the rows stand already are no digits of theirs."""
     places = []
     for column in keys if orders and _ascend(orders) else (*keys, *orders):
         found = places_of(column)
         if found is None:
             return None
         places.append(found)
-    return order_by_digits(places)
+    of_keys = tuple(one.values for one in places[: len(keys)])
+    return _moving(plan, table, pa.array(order_by_digits(places)), of_keys)
 
 
 def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:

@@ -1,6 +1,8 @@
 """Event types that no stream of a query declares: their rows are left out, with a warning."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -37,9 +39,22 @@ class Undeclared:
             names = pc.binary_join_element_wise(*texts, ">")
         self.total += len(names)
         counted = names.value_counts()
-        for name, count in zip(
-            counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True
-        ):
+        self._add(
+            zip(
+                counted.field("values").to_pylist(),
+                counted.field("counts").to_pylist(),
+                strict=True,
+            )
+        )
+
+    def add_part(self, later: Undeclared) -> None:
+        """Count the rows of the run over the next part of a table."""
+        self.rows += later.rows
+        self.total += later.total
+        self._add(later._counts.items())
+
+    def _add(self, counted: Iterable[tuple[str, int]]) -> None:
+        for name, count in counted:
             if name in self._counts or len(self._counts) < _MOST_KEPT:
                 self._counts[name] = self._counts.get(name, 0) + count
 

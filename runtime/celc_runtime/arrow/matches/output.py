@@ -105,6 +105,11 @@ class FirstMatches:
         """Whether `most` matches were passed on, so that the run was stopped."""
         return self._left == 0
 
+    @property
+    def ends_early(self) -> bool:
+        """Whether not all matches may be asked for."""
+        return self._left is not None
+
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of matches; the last one is cut."""
         if self.are_all:

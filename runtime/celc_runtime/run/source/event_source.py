@@ -40,6 +40,7 @@ class EventSource:
             continues=options.continues,
             numbered=options.numbered,
             batches_wait=bool(plan.choice.deadlines),
+            rows_before=options.rows_before or 0,
         )
         self.undeclared = self._columns.undeclared
         """What is known of the rows of undeclared types."""

@@ -7,6 +7,8 @@ Tasks of Spark refuse such ties, and the parts of their ranges overlap, so ties 
 there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,7 +25,8 @@ class OddEvents:
 
     def __init__(self, plan: Plan, options: RunOptions) -> None:
         source = plan.source
-        whole = not options.continues and not source.reads
+        whole = not options.continues or options.rows_before is not None
+        whole = whole and not source.reads
         self._source = source
         self.counts_ties = (
             whole
@@ -38,6 +41,8 @@ class OddEvents:
         self._ties = 0
         self._first = ""
         self._open = False
+        self.counts = True
+        """Whether the rows of the next batches count: parts of a table overlap."""
 
     def has_none(self, events: pa.RecordBatch, tied: np.ndarray | None) -> bool:
         """Whether no event of a batch is odd, whichever of them matter."""
@@ -50,7 +55,7 @@ class OddEvents:
         matters: [rows], not 0 for events that can matter. tied: bool[rows], the rows that are equal
         to the row before in part and order; None: no row is. The first row follows the last batch.
         """
-        for name in self._keys:
+        for name in self._keys if self.counts else ():
             column = events.column(name)
             if column.null_count:
                 nulls = np.asarray(column.is_null())
@@ -62,6 +67,8 @@ class OddEvents:
             return -1
         before = self._open
         found, self._open = ties_of(matters, tied, before)
+        if not self.counts:
+            return -1
         is_first = found > 0 and not self._ties
         self._ties += int(found)
         return first_tie(matters, tied, before) if is_first else -1
@@ -69,6 +76,13 @@ class OddEvents:
     def name(self, row: str) -> None:
         """Take the name of the first row that is tied."""
         self._first = f" (the first is {row})"
+
+    def add(self, later: OddEvents) -> None:
+        """Count what the run over the next part of the table has seen."""
+        self._first = self._first or later._first
+        self._ties += later._ties
+        for name, count in later._nulls.items():
+            self._nulls[name] += count
 
     def told(self, query: str) -> Iterator[str]:
         """The warnings."""

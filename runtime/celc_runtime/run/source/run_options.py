@@ -13,6 +13,10 @@ class RunOptions:
     first_position: int = 0
     """The position of the first event."""
 
+    rows_before: int | None = None
+    """How many rows of a table stand before the first event, where this run reads a part of the
+    table, and other runs the other parts; None: it reads all that there is."""
+
     continues: bool = False
     """Whether the partition of the first event was entered before."""
 

@@ -13,21 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Window
+from celc_runtime.run.ranges import NO_LINE, Number, OrderLine
 from celc_runtime.spark.input.columns import SPARK_TYPES, column_named
 from celc_runtime.spark.input.probe import asked
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_NO_LINE = ("BOOLEAN", "STRING", "INTERVAL")
 _EPOCH = datetime(1970, 1, 1)
-_LONGS = range(-(2**63), 2**63)
 _GAP = range(-141_440, -141_424)
 """The days of October 1582 that the Gregorian calendar left out, and some days around them.
 Literals for Parquet's filters go through the older calendar, which has other days there."""
-
-Number = int | float
-"""A value of an order column: TIMESTAMP in microseconds and DATE in days since 1970."""
 
 
 class ValueColumn:
@@ -83,13 +79,13 @@ class ValueColumn:
         )
 
 
-class OrderColumn(ValueColumn):
+class OrderColumn(ValueColumn, OrderLine):
     """The first order column of a query, by whose values a stream can be cut into ranges."""
 
     @property
     def why_not_cut(self) -> str:
         """Why there can be no time ranges; empty where there can be."""
-        if self.declared in _NO_LINE:
+        if self.declared in NO_LINE:
             return f"the first order column {self.name!r} is a {self.declared}"
         if not self.fits:
             return f"the column {self.name!r} is of type {self.found}"
@@ -135,13 +131,9 @@ class OrderColumn(ValueColumn):
         return self.literal(number)
 
     def deadline_end(self, number: Number, deadline: Window) -> Number | None:
-        """A value that is after all events which can decide a match that ends before `number`;
-        None: no literal holds such a value. Not for floating numbers."""
-        later = math.ceil(deadline.size)
-        if self.declared == "DATE":
-            later = -(-later // MICROSECONDS_PER_DAY)
-        end = int(number) + later
-        if end not in _LONGS:
+        """As `OrderLine.deadline_end`; None also where no literal holds the value."""
+        end = super().deadline_end(number, deadline)
+        if end is None:
             return None
         if self._is_in_gap(end):
             end = (_GAP[-1] + 1) * (1 if self.declared == "DATE" else MICROSECONDS_PER_DAY)
@@ -150,23 +142,9 @@ class OrderColumn(ValueColumn):
         return end
 
     def window_start(self, number: Number, window: Window) -> Number | None:
-        """A value that is not after any event in the windows that end at `number` or later; None:
-        no literal holds such a value."""
-        low: Number
-        match self.declared:
-            case "DATE":
-                low = (number * MICROSECONDS_PER_DAY - math.ceil(window.size)) // (
-                    MICROSECONDS_PER_DAY
-                )
-            case "FLOAT" | "DOUBLE":
-                # `end - start <= size` rounds, and so does this: an ulp or two earlier is safe.
-                low = number - window.size * (1 + 2**-50)
-                low = math.nextafter(math.nextafter(low, -math.inf), -math.inf)
-            case _:
-                low = int(number) - math.ceil(window.size)
-        if isinstance(low, float) and not math.isfinite(low):
-            return None
-        if isinstance(low, int) and low not in _LONGS:
+        """As `OrderLine.window_start`; None also where no literal holds the value."""
+        low = super().window_start(number, window)
+        if low is None:
             return None
         if self._is_in_gap(low):
             low = (_GAP[0] - 1) * (1 if self.declared == "DATE" else MICROSECONDS_PER_DAY)

@@ -1,0 +1,279 @@
+"""A table in parts, which threads read side by side, and their answers put together.
+
+A part has whole partitions, or a time range of one partition that is large, or of the only one
+(`ranges`). Parts stand one after another in the order in which one run would read the table, so
+their answers, one after another, are the answer. There are more parts than threads, because some
+take longer than others. Each part gathers its rows, has a run of its own, and writes into its own
+arrays alone.
+
+An error is that of one run over the whole table: where a part meets one, the table is read again by
+one run. So a message names the first mistake, and a warning counts all of them, for any number of
+threads.
+
+Rejected: parts by a hash of the key. They could be cut before rows are sorted, but their answers
+would have to be merged by their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import not_a_number, numbers
+from celc_runtime.arrow.events.conforming import conforming_column
+from celc_runtime.arrow.events.event_types import type_numbers
+from celc_runtime.arrow.events.row_names import row_text
+from celc_runtime.arrow.events.sorting import Sorted
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import arrow_type
+from celc_runtime.program import Program
+from celc_runtime.run.choice.deadlines import latest_time
+from celc_runtime.run.ranges import (
+    GRID,
+    NO_LINE,
+    OrderLine,
+    Sample,
+    TimeRange,
+    cuts_for,
+    why_not_split,
+    worthwhile,
+)
+from celc_runtime.run.run_of import run_of
+from celc_runtime.run.seen import Seen, warn_at_the_end
+from celc_runtime.run.source.run_options import RunOptions
+from celc_runtime.run.threads import side_by_side
+
+LEAST_ROWS = 1 << 16
+"""Of a part. To make a run takes as long as to read some ten thousand rows."""
+
+_PARTS_OF_A_THREAD = 4
+
+_MOST_AT_ONCE = 1 << 22  # rows of a batch
+
+
+class Part(NamedTuple):
+    """Rows of a table in order, which one run reads.
+
+    It reads the rows from `first` to before `end`; those from `start` to before `later` are its
+    own. position: of the first row in its partition. continues: whether that partition began
+    before.
+    """
+
+    first: int
+    start: int
+    later: int
+    end: int
+    position: int = 0
+    continues: bool = False
+
+
+def why_one_scan(program: Program) -> str:
+    """Why a table is read by one run, for any number of threads; empty where it need not be."""
+    plan = program.plan
+    if plan.source.parameters is not None:
+        return "events and the rows of a table are paired for all partitions together (FOR EACH)"
+    if plan.interleaves:
+        return "with CONSUME BY ANY a match depends on those of all partitions"
+    if plan.source.key_columns:
+        return ""
+    return _why_not_cut(plan)
+
+
+def _why_not_cut(plan: Plan) -> str:
+    """Why neither a stream nor a partition is cut into time ranges; empty where it can be."""
+    if not plan.source.order_by:
+        return "no order column is named, by whose values events could be cut"
+    if why := why_not_split(plan):
+        return why
+    first = plan.source.order_by[0]
+    type = plan.source.type_of(first)
+    return f"the first order column {first!r} is a {type}" if type in NO_LINE else ""
+
+
+def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:
+    """The parts of a table; none where one run should read it: by the meaning of the query, since
+    it is small, or since something in it is wrong, which that run says."""
+    wanted = min(threads * _PARTS_OF_A_THREAD, len(rows.table) // LEAST_ROWS)
+    if threads < 2 or wanted < 2 or why_one_scan(program):
+        return []
+    plan = program.plan
+    cut = None if _why_not_cut(plan) else partial(_ranges, plan, rows)
+    try:
+        if plan.source.key_columns:
+            found = _of_partitions(rows.begins(plan), len(rows.table), wanted, cut)
+        else:
+            assert cut is not None
+            found = cut(0, len(rows.table), wanted)
+    except EventError:
+        return []
+    return found if len(found) > 1 else []
+
+
+def _of_partitions(
+    begins: np.ndarray,
+    rows: int,
+    wanted: int,
+    cut: Callable[[int, int, int], list[Part]] | None,
+) -> list[Part]:
+    """Parts of about one size. `cut` cuts a partition that is larger into so many."""
+    ends = np.append(begins[1:], rows)
+    numbers_of_parts = begins * wanted // rows
+    is_large = (ends - begins) * wanted >= 2 * rows if cut else np.zeros(len(begins), np.bool_)
+    is_first = np.append(True, numbers_of_parts[1:] != numbers_of_parts[:-1]) | is_large
+    is_first[1:] |= is_large[:-1]
+    firsts = np.flatnonzero(is_first)
+    found: list[Part] = []
+    for first, behind in pairwise([*firsts.tolist(), len(begins)]):
+        start, end = int(begins[first]), int(ends[behind - 1])
+        if is_large[first] and cut is not None:
+            found += cut(start, end, -(-(end - start) * wanted // rows))
+        else:
+            found.append(Part(start, start, end, end))
+    return found
+
+
+def _ranges(plan: Plan, rows: Sorted, begin: int, behind: int, wanted: int) -> list[Part]:
+    """Time ranges of the rows of one partition. Raises EventError where the column is wrong."""
+    whole = [Part(begin, begin, behind, behind)]
+    values = _values(plan, rows, begin, behind)
+    if values is None:
+        return whole
+    before = _declared_before(plan, rows, begin, behind)
+    size = len(values)
+    grid = tuple(dict.fromkeys(values[[size * place // GRID for place in range(1, GRID)]].tolist()))
+    window = plan.whole_window
+    assert window is not None
+    line = OrderLine(plan.source.type_of(plan.source.order_by[0]))
+    cuts = cuts_for(Sample(int(before[-1]), grid), line, window, wanted, plan.farthest_deadline)
+    if not cuts.seams:
+        return whole
+    borders = before[np.searchsorted(values, cuts.borders)]
+    counts = np.diff(borders, prepend=0, append=before[-1]).tolist()
+
+    def row(border: int | float | None, none: int) -> int:
+        return none if border is None else begin + int(np.searchsorted(values, border))
+
+    def part(one: TimeRange) -> Part:
+        end = row(one.end, behind)
+        continues = bool(plan.source.key_columns) and one.low is not None
+        return Part(
+            row(one.low, begin),
+            row(one.start, begin),
+            row(one.later, end),
+            end,
+            one.first_position,
+            continues,
+        )
+
+    return [part(one) for one in worthwhile(cuts, counts, window)]
+
+
+def _values(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.ndarray | None:
+    """The first order column of some rows in order, as numbers of the declared type; None: one is
+    NULL or NaN."""
+    name = plan.source.order_by[0]
+    column = _column(rows, name, begin, behind)
+    if column is None or column.null_count:
+        return None
+    field = pa.field(name, arrow_type(plan.source.type_of(name)))
+    table = rows.table
+    row_of = partial(row_text, table, rows_seen=0, numbered=None)
+    column = conforming_column(plan, field, column, row_of)
+    return None if not_a_number(column).any() else numbers(column)[0]
+
+
+def _column(rows: Sorted, name: str, begin: int, behind: int) -> pa.Array | None:
+    """A column of some rows in order; None: there is no such column, or it is there twice."""
+    if rows.table.column_names.count(name) != 1:
+        return None
+    column = rows.table.column(name)
+    if rows.order is None:
+        found = column.slice(begin, behind - begin)
+    else:
+        found = column.take(rows.order.slice(begin, behind - begin))
+    chunks = found.chunks
+    if pa.types.is_dictionary(found.type):
+        chunks = [chunk.dictionary_decode() for chunk in chunks]
+    if len(chunks) == 1:
+        return chunks[0]
+    return pa.concat_arrays(chunks) if chunks else None
+
+
+def _declared_before(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.ndarray:
+    """int64[rows + 1]: for each of some rows in order, and behind them, how many rows before it in
+    its partition have a declared type: their positions."""
+    names = [plan.source.type_name, *(["stream"] if plan.source.stream_column else [])]
+    columns = {name: _column(rows, name, begin, behind) for name in names}
+    if any(column is None for column in columns.values()):
+        return np.arange(behind - begin + 1)
+    events = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+    declared = type_numbers(plan, events, "a row") >= 0
+    return np.append(0, np.cumsum(declared))
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+class _Answer(NamedTuple):
+    batches: list[pa.RecordBatch]
+    seen: Seen
+
+
+def answer_of_parts(
+    program: Program, rows: Sorted, parts: Sequence[Part], options: RunOptions, threads: int
+) -> list[pa.RecordBatch] | None:
+    """The rows of the answer, in the order in which one run gives them; None: one run has to say
+    what is wrong with an event."""
+    plan, options = program.plan, replace(options, numbered=rows.numbered)
+    try:
+        if plan.asks_for_clock and options.clock is None and plan.choice.clock is None:
+            options = replace(options, clock=_clock(program, rows, parts, threads))
+        calls = [partial(_answer, program, rows, part, options) for part in parts]
+        answers = side_by_side(calls, threads)
+    except EventError:
+        return None
+    seen = reduce(Seen.and_later, (one.seen for one in answers))
+    warn_at_the_end(plan, *seen)
+    return [batch for one in answers for batch in one.batches]
+
+
+def _clock(program: Program, rows: Sorted, parts: Sequence[Part], threads: int) -> int | None:
+    """The key of the greatest time in the table."""
+
+    def latest(part: Part) -> int | None:
+        return latest_time(program, _batches(rows, part.start, part.later))
+
+    found = side_by_side([partial(latest, part) for part in parts], threads)
+    return max((one for one in found if one is not None), default=None)
+
+
+def _answer(program: Program, rows: Sorted, part: Part, options: RunOptions) -> _Answer:
+    """What a run over a part answers."""
+    before = part.first
+    options = replace(
+        options, first_position=part.position, continues=part.continues, rows_before=before
+    )
+    run = run_of(program, options)
+    found: list[pa.RecordBatch] = []
+    for is_own, (first, end) in zip(
+        (False, True, False), pairwise((part.first, part.start, part.later, part.end)), strict=True
+    ):
+        if first < end:
+            found += run.turn(is_own=is_own)
+            for batch in _batches(rows, first, end):
+                found += run.push(batch)
+    found += run.rest()
+    return _Answer(found, run.seen)
+
+
+def _batches(rows: Sorted, first: int, end: int) -> list[pa.RecordBatch]:
+    """Some rows in order."""
+    found: list[pa.RecordBatch] = rows.rows(first, end).to_batches(max_chunksize=_MOST_AT_ONCE)
+    return found

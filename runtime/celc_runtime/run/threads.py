@@ -1,0 +1,74 @@
+"""Threads of one process: how many there are to use, and calls side by side.
+
+Kernels hold no lock of Python, and neither do Arrow's functions on columns, so threads run side by
+side. Processes would have to be sent the columns, and to send the matches back.
+"""
+
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from celc_runtime.plan.errors import EventWarning
+from celc_runtime.values.warned import told_to, warn
+
+_Answer = TypeVar("_Answer")
+
+_LIMIT = Path("/sys/fs/cgroup/cpu.max")
+
+
+def threads_for(given: int | None) -> int:
+    """The number of threads of a call; None: the cores that this process may use, and one inside a
+    task of Spark, which has other tasks beside it. Raises ValueError for what is no number of
+    threads."""
+    if given is None:
+        return 1 if _is_task_of_spark() else cores()
+    if type(given) is not int or given < 1:
+        raise ValueError(f"threads must be a whole number from 1, not {given!r}")
+    return given
+
+
+def cores() -> int:
+    """How many cores this process may use: those that it may run on, and no more than its container
+    has time of."""
+    has = getattr(os, "sched_getaffinity", None)
+    found = (os.cpu_count() or 1) if has is None else len(has(0))
+    try:
+        quota, period = _LIMIT.read_text().split()
+        limit = math.ceil(int(quota) / int(period))
+    except (OSError, ValueError):  # there is no such limit, or it is "max"
+        return found
+    return max(1, min(found, limit))
+
+
+def _is_task_of_spark() -> bool:
+    spark = sys.modules.get("pyspark")
+    return spark is not None and spark.TaskContext.get() is not None
+
+
+def side_by_side(calls: Sequence[Callable[[], _Answer]], threads: int) -> list[_Answer]:
+    """The answers of calls, in their order. The first error of a call, in this order, is raised.
+
+    Warnings of calls are given here, where the user's code is on the stack: those of the first call
+    that has some, since one run would warn once.
+    """
+    with ThreadPoolExecutor(min(threads, len(calls)), "celc") as pool:
+        futures = [pool.submit(_called, call) for call in calls]
+        try:
+            found = [future.result() for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    for text in next((texts for _, texts in found if texts), ()):
+        warn(text, EventWarning)
+    return [answer for answer, _ in found]
+
+
+def _called(call: Callable[[], _Answer]) -> tuple[_Answer, list[str]]:
+    texts: list[str] = []
+    with told_to(texts):
+        return call(), texts

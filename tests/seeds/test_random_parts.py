@@ -1,0 +1,183 @@
+"""Tables in parts: the same answer, and the same warnings, for any number of threads.
+
+Parts are as small as they can be here, and start in random order. By hand:
+`python tests/seeds/test_random_parts.py 0 500`.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases_io import Case, case_stems, load_cases
+from celc_runtime import CompiledQuery
+from celc_runtime.plan.errors import EventError
+from celc_runtime.rules import any_query
+from celc_runtime.run import parts, ranges, threads
+from celc_runtime.run.walk.by_definition import DefinitionWalk
+from celc_runtime.run.walk.checked import CheckedWalk
+from celc_runtime.run.walk.longest_runs import LongestRunsWalk
+from celc_runtime.run.walk.window_walks import SelectorWalk
+from engines import engines, in_parts, interpreted, only_query, table_of
+from parameters import rows_table
+from queries_over_queries import source_table
+from strategies_queries import random_chain
+from test_random import TOO_LARGE
+from test_random_limits import stream_of
+from test_random_queries_over_queries import _OF_ATTRIBUTES as OF_ATTRIBUTES
+from test_random_slices import sliced_query
+
+import celc
+from celc import CelError
+from celc.options import Options
+
+THREADS = (1, 2, 3, 7)
+
+
+@contextmanager
+def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
+    """Parts of a row inside, started in random order (None: by threads); counts those that ran."""
+    found: Counter[str] = Counter()
+
+    def side_by_side(calls: Sequence[Callable[[], Any]], count: int) -> list[Any]:
+        found["parts"] += len(calls)
+        order = [*range(len(calls))]
+        if rng is None:
+            return threads.side_by_side(calls, count)
+        rng.shuffle(order)
+        answers = {place: calls[place]() for place in order}
+        return [answers[place] for place in range(len(calls))]
+
+    def of_parts(*arguments: Any) -> Any:
+        answer = parts.answer_of_parts(*arguments)
+        found["tables" if answer is not None else "errors"] += 1
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "LEAST_ROWS", 1)
+        patch.setattr(ranges, "_MOST_READ", 1e9)
+        patch.setattr(ranges, "_LONGEST", 1e9)
+        patch.setattr(parts, "side_by_side", side_by_side)
+        patch.setattr(any_query, "answer_of_parts", of_parts)
+        patch.setattr(any_query, "NOTED_ROWS", 1)
+        for walk in (CheckedWalk, DefinitionWalk, LongestRunsWalk, SelectorWalk):
+            patch.setattr(walk, "most_rows", 3)
+        yield found
+
+
+def told(query: CompiledQuery, table: pa.Table, count: int, **more: Any) -> tuple[Any, list[str]]:
+    """The answer, or the text of its error, and the texts of its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            answer: Any = query.match_table(table, threads=count, **more)
+        except EventError as problem:
+            answer = str(problem)
+    return answer, [str(one.message) for one in caught]
+
+
+def compare(query: CompiledQuery, table: pa.Table, note: str, **more: Any) -> str:
+    """Compare the answers of all numbers of threads; returns what came of it."""
+    one, *others = (told(query, table, count, **more) for count in THREADS)
+    for count, other in zip(THREADS[1:], others, strict=True):
+        same = one[0] == other[0] if isinstance(one[0], str) else one[0].equals(other[0])
+        if not same:
+            # As texts, because NaN is equal to nothing.
+            rows = [x if isinstance(x, str) else repr(x.to_pylist()) for x in (one[0], other[0])]
+            assert rows[1] == rows[0], f"{count} threads: {note} {table}"
+        assert one[1] == other[1], f"{count} threads: {other[1]} for {one[1]}\n{note}"
+    if isinstance(one[0], str):
+        return "error"
+    return "rows" if len(one[0]) else "no rows"
+
+
+def check_case(rng: random.Random, case: Case) -> str:
+    """The events of a case, as they are and in a random order."""
+    try:
+        with interpreted():
+            options = Options(case.order_by, ties=case.ties, at_end=case.at_end)
+            query = only_query([*engines(case.query, options).values()][-1])
+    except CelError:
+        return "refused"
+    events = in_parts(query.plan, case.events) if rng.random() < 0.5 else case.events
+    return compare(query, table_of(query.plan, events), case.query)
+
+
+def _check_one(rng: random.Random) -> Iterator[str]:
+    text = sliced_query(rng)
+    options = Options(("ts",), ties=rng.choice((None, None, "simultaneous")))
+    try:
+        with interpreted():
+            matchers = engines(text, options)
+    except CelError:
+        return
+    query = only_query(rng.choice([*matchers.values()]))
+    for _ in range(3):
+        table = table_of(query.plan, stream_of(rng, text))
+        yield compare(query, table, text)
+        limit = rng.randint(1, 9)
+        yield compare(query, table, text, max_matches=limit)
+
+
+def _check_chain(rng: random.Random) -> Iterator[str]:
+    chain = random_chain(rng)
+    try:
+        with interpreted():
+            matcher = celc.compile(chain.text, order_by="ts", at_end=chain.at_end)
+    except CelError as problem:
+        codes = {one.code for one in problem.diagnostics if one.severity == "error"}
+        assert not codes - TOO_LARGE - OF_ATTRIBUTES, codes
+        return
+    for query in matcher.queries.values():
+        if query.plan.source.parameters is not None:
+            query = query.with_parameters(rule=rows_table(query, chain.rules))
+        yield compare(query, source_table(query, chain.events), chain.text)
+
+
+def check(seed: int) -> Counter[str]:
+    rng = random.Random(seed)
+    with small_parts(rng) as ran:
+        try:
+            found = Counter((_check_chain if rng.random() < 0.2 else _check_one)(rng))
+        except Exception as problem:
+            problem.add_note(f"seed {seed}")
+            raise
+    return found + ran
+
+
+def test_parts_are_together_the_whole() -> None:
+    found = sum(map(check, range(12)), Counter())
+    assert found["rows"] > 20, found
+    assert found["tables"] > 20, found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stem", case_stems())
+def test_cases_in_parts(stem: str) -> None:
+    rng = random.Random(stem)
+    with small_parts(rng) as ran:
+        for case in load_cases(stem):
+            try:
+                check_case(rng, case)
+            except Exception as problem:
+                problem.add_note(case.name)
+                raise
+    assert ran["tables"] or stem.partition("-")[2] in ("consume-by", "per-start"), ran
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(100, 1100, 250))
+def test_many_parts_are_together_the_whole(first: int) -> None:
+    found = sum(map(check, range(first, first + 250)), Counter())
+    assert found["rows"] > 300, found
+
+
+if __name__ == "__main__":
+    print(sum(map(check, range(*map(int, sys.argv[1:]))), Counter()))
