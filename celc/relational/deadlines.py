@@ -6,6 +6,8 @@ how far they have come (`celc_runtime.plan.joins`): `clock` for deadlines in the
 where no more events come, so that every match is decided.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from celc_runtime.plan.frozen import frozen

@@ -6,6 +6,8 @@ with the depth of an expression. Spark computes such a value once. A short one i
 because Spark's optimizer and its code know nothing of lambdas.
 """
 
+from __future__ import annotations
+
 from celc_runtime.plan.names import unused_name
 from sqlglot import exp
 

@@ -7,6 +7,8 @@ result beyond 64 bits is NULL.
 Long: a case for each kind of expression and condition, and they call one another.
 """
 
+from __future__ import annotations
+
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence

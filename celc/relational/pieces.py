@@ -1,5 +1,7 @@
 """Small pieces of the SELECT of matches."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from sqlglot import exp

@@ -398,7 +398,14 @@ def answers(
     one_part = not plan.source.partition_by or plan.interleaves
     as_given = one_part and plan.source.begin is None
     ordered = table if as_given else table_of(plan, in_parts(plan, events))
-    batches = query.match_arrow(batches_of(with_texts_of_any_form(ordered, rng), rng))
+    forms = rng.random()
+    batches = query.match_arrow(
+        part
+        for batch in batches_of(ordered, rng)
+        for part in with_texts_of_any_form(
+            pa.Table.from_batches([batch]), random.Random(forms)
+        ).to_batches()
+    )
     return {
         "match_table": answer_of(
             query, query.match_table(with_texts_of_any_form(table, rng)).to_pylist(), events

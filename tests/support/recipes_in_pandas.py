@@ -61,7 +61,8 @@ def tickets(events: pd.DataFrame) -> list[Row]:
             "ticket": ticket,
             **span(event.ts, event.ts),
             "decided_time": event.ts + length,
-            "topic": event.topic,
+            # A missing text is None in pandas 2, and NaN from 3 on.
+            "topic": None if pd.isna(event.topic) else event.topic,
         }
         for ticket, event in silences(events, "ticket", "Opened", {"Answered", "Closed"}, length)
     ]
