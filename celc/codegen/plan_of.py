@@ -406,4 +406,11 @@ def _parameters(program: Program, *, sees_all: bool) -> rows.Parameters | None:
 def _validity(valid: core.Validity | None) -> rows.Validity | None:
     if valid is None:
         return None
-    return rows.Validity(valid.since, valid.until, valid.first, valid.last, valid.type.value)
+    return rows.Validity(
+        valid.since,
+        valid.until,
+        valid.first,
+        valid.last,
+        valid.type.value,
+        looks_out=valid.looks_out,
+    )

@@ -1097,6 +1097,9 @@ class Validity:
     first: str
     last: str
     type: DataType
+    looks_out: bool = False
+    """Whether a match of the query depends on events before its first labelled one, or takes events
+    without a label."""
 
 
 @frozen

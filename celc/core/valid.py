@@ -15,6 +15,7 @@ from typing import assert_never
 
 from celc.core import formula as core
 from celc.core.formula import Formula
+from celc.core.traversal import formulas_in
 
 Labels = frozenset[str] | None
 """Labels that stay on their events; None: all."""
@@ -67,6 +68,13 @@ def valid_only(
             return replace(formula, operand=valid(formula.operand))
         case _:
             assert_never(formula)
+
+
+def looks_out(formula: Formula) -> bool:
+    """Whether matches depend on events before their first labelled one, or take events that may
+    have no label."""
+    parts = formulas_in(formula)
+    return any(isinstance(part, core.AbsenceBefore | core.Project) for part in parts)
 
 
 def _within(atom: core.Atom, time: core.AttributeDeclaration, first: str, last: str) -> Formula:

@@ -30,7 +30,7 @@ from celc.core.traversal import (
     with_terms,
     with_types_and_windows,
 )
-from celc.core.valid import valid_only
+from celc.core.valid import looks_out, valid_only
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import parameters as messages
 from celc.diagnostics.source import Span
@@ -436,6 +436,7 @@ def on_rows(query: core.Query, each: ForEach, shown: tuple[str, ...] | None) -> 
     valid = each.set.valid
     if valid is not None:
         time, first, last = query.order_by[0], each.column(valid.first), each.column(valid.last)
+        valid = replace(valid, looks_out=looks_out(query.formula))
         query = replace(query, formula=valid_only(query.formula, time, first, last))
     made = () if valid is None else (valid.first, valid.last)
     waits = any(_waits_for_events(part, query) for part in formulas_in(query.formula))

@@ -123,6 +123,9 @@ class Validity:
     first: str
     last: str
     type: str  # of all four, and of the first order column
+    looks_out: bool = False
+    """Whether a match depends on events before its first labelled one, or takes events without a
+    label."""
 
 
 @frozen(kw_only=True)

@@ -54,7 +54,7 @@ def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
         raise type(problem)(f"parameters {parameters.name!r}: {problem}") from None
     columns = {one.name: as_keys(plain(batch.column(one.name))) for one in parameters.attributes}
     rows = Rows(len(batch), columns)
-    rows = rows.take(_first_of_equal(rows))
+    rows = rows.take(first_of_equal(rows))
     return rows if parameters.valid is None else with_times(parameters, rows)
 
 
@@ -97,7 +97,7 @@ def _order_of_neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
     return np.argsort(coded_keys(rows.columns[equal.parameter]).indices, kind="stable")
 
 
-def _first_of_equal(rows: Rows) -> np.ndarray:
+def first_of_equal(rows: Rows) -> np.ndarray:
     """int64: the first row of each set of equal rows, in order."""
     codes = np.zeros(rows.count, np.int64)
     for column in rows.columns.values():

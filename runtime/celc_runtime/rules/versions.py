@@ -35,7 +35,7 @@ def with_times(parameters: Parameters, rows: Rows) -> Rows:
     assert valid is not None
     since, begins = numbers(rows.columns[valid.since])
     until, ends = numbers(rows.columns[valid.until])
-    _check_times(parameters, rows, (since, begins), (until, ends))
+    check_times(parameters, rows)
     until, ends = _cut(parameters, rows, (since, begins), (until, ends))
     first, last = stretch_of(rows.columns[valid.since].type, (since, begins), (until, ends))
     return Rows(rows.count, {**rows.columns, valid.first: first, valid.last: last})
@@ -80,9 +80,11 @@ def _number_type(type: pa.DataType) -> pa.DataType:
     return pa.int32() if pa.types.is_date32(type) else type
 
 
-def _check_times(parameters: Parameters, rows: Rows, since: Times, until: Times) -> None:
+def check_times(parameters: Parameters, rows: Rows) -> None:
+    """Raises EventError for a row that ends before it begins, and a time that is NaN."""
     valid = parameters.valid
     assert valid is not None
+    since, until = numbers(rows.columns[valid.since]), numbers(rows.columns[valid.until])
     for name, (times, there) in ((valid.since, since), (valid.until, until)):
         odd = there & (times != times)
         if odd.any():

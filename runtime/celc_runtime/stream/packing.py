@@ -110,6 +110,15 @@ def encoded(plan: Plan, layout: RowLayout, options: StreamOptions, batch: pa.Rec
     return _encoded(plan, layout, options, _read(plan, options, batch))
 
 
+def encoded_pairs(
+    plan: Plan, layout: RowLayout, options: StreamOptions, pairs: pa.RecordBatch, codes: np.ndarray
+) -> PackedRows:
+    """Pairs of a row and an event as rows of the stream of pairs, whose plan and layout are given;
+    codes: int64, the numbers of their types."""
+    read = _Read(pairs, codes, np.zeros(len(codes), np.bool_), 0)
+    return _encoded(plan, layout, options, read).rows
+
+
 def _for_each(plan: Plan, rules: Rows, read: _Read) -> Iterator[_Read]:
     """Pairs of a row and an event that can concern it, as events of `over_pairs`."""
     count = len(read.codes)

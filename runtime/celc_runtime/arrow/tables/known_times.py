@@ -91,7 +91,7 @@ def reach_of(program: Program) -> tuple[Number | None, str]:
             before -= _length(plan, plan.matching.window, up=True)
     reach = before + known.later
     if known.column == DECIDED_TIME:
-        reach += _longest_absence(plan)
+        reach += longest_absence(plan)
     totals = plan.answer.totals
     if totals is not None and isinstance(totals.per, int):
         reach += _length(plan, Window("MICROSECONDS", totals.per, None), up=True)
@@ -108,16 +108,17 @@ def _known_after(program: Program) -> Number:
 
 
 def _after_end(plan: Plan) -> Number:
-    return _after_start(plan) if plan.choice.waits else _longest_absence(plan)
+    return _after_start(plan) if plan.choice.waits else longest_absence(plan)
 
 
 def _after_start(plan: Plan) -> Number:
     window = clause_window(plan)
     assert window is not None, "the table of routes refuses it"
-    return _length(plan, window) + _longest_absence(plan)
+    return _length(plan, window) + longest_absence(plan)
 
 
-def _longest_absence(plan: Plan) -> Number:
+def longest_absence(plan: Plan) -> Number:
+    """How long after its end the last absence of a match can end."""
     windows = [plan.matching.local_windows[one.window] for one in plan.choice.deadlines]
     return max((_length(plan, one) for one in windows), default=0)
 

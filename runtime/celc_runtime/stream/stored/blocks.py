@@ -6,7 +6,8 @@ which times its events are.
 ====== ===== ================================================================================
 offset type
 ====== ===== ================================================================================
-0      u1    kind: 0, events as they came; 1, events too far ahead of the clock
+0      u1    kind: 0, events as they came; 1, events too far ahead of the clock; 2, rows of a table
+             of parameters, an Arrow message that is not compressed
 1      u4    the number of events
 5      u4    the number of further rows that were read, of undeclared types
 9      i8    the earliest time of the events (microseconds since 1970); 0 without events
@@ -24,7 +25,7 @@ from celc_runtime.plan.errors import StateError
 from celc_runtime.stream.stored.compression import compressed, decompressed
 from celc_runtime.stream.stored.rows import RowLayout, Rows, row_bytes
 
-IN_TIME, TOO_FAR = 0, 1
+IN_TIME, TOO_FAR, RULES = 0, 1, 2
 """The kinds of blocks."""
 
 _HEAD = struct.Struct("<BIIqq")
@@ -46,6 +47,16 @@ class Block(NamedTuple):
             raise StateError("a block of events is cut off")
         kind, events, undeclared, least, latest = _HEAD.unpack_from(data)
         return cls(kind, events, undeclared, least, latest, data)
+
+    @classmethod
+    def of_content(cls, kind: int, count: int, content: bytes) -> Block:
+        """A block of something else than events."""
+        return cls(kind, count, 0, 0, 0, _HEAD.pack(kind, count, 0, 0, 0) + content)
+
+    @property
+    def content(self) -> bytes:
+        """What is behind its head."""
+        return self.data[_HEAD.size :]
 
     def rows(self, layout: RowLayout) -> Rows:
         """Its events, which are of this stream."""

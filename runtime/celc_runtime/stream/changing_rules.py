@@ -1,0 +1,493 @@
+"""A query FOR EACH on a stream whose table is a stream as well: the operator of a bucket.
+
+An event is paired with the rows that it can concern when the watermark passes it, because until
+then a row can come that counts for it. So the events wait unpaired, and each bucket holds the rows
+(`held_rules`). Pairs are the events of an ordinary stream (`one_bucket`), which is run below this
+one, in the same micro-batch: none of its events waits.
+
+The state of a bucket is that of the stream of pairs, with numbers below 0 for what comes before it:
+segments of events that wait, and one of the rows. The header has both.
+
+Rejected: pairs made before the shuffle, as for a fixed table, which needs the rows before the event
+comes; rows that are joined by Spark, whose join would hold both streams once more, and whose output
+has its own watermark.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.tables.known_times import known_of, longest_absence
+from celc_runtime.plan.errors import StateError
+from celc_runtime.plan.plan import DECIDED_TIME
+from celc_runtime.program import Program, Rows, ShippedFunction
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import why_not
+from celc_runtime.rules.inner import over_events, parameters_of
+from celc_runtime.rules.matching import Events, pair_batches, with_rows
+from celc_runtime.rules.rows import rows_of
+from celc_runtime.spark.worker.workers import settled_after
+from celc_runtime.stream.buckets import labels_of
+from celc_runtime.stream.emitted import emitting
+from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
+from celc_runtime.stream.held_rules import HeldRules
+from celc_runtime.stream.one_bucket.bucket import set_timer
+from celc_runtime.stream.one_bucket.step import Step
+from celc_runtime.stream.packing import PACKED_SCHEMA, ROWS_AT_ONCE, encoded_pairs, packed
+from celc_runtime.stream.rules import all_concern, stream_program
+from celc_runtime.stream.stored.blocks import IN_TIME, RULES, TOO_FAR, Block, block_of, stored_rows
+from celc_runtime.stream.stored.known_starts import END_OF_TIME
+from celc_runtime.stream.stored.rows import Rows as PackedRows
+from celc_runtime.stream.tasks import (
+    BucketTask,
+    counts_of,
+    last_matches,
+    options_of,
+    refuse,
+    rows_in,
+    with_matches,
+)
+
+OWN_DDL = "rules BIGINT, rules_added BIGINT, rules_ended BIGINT, rules_late BIGINT"
+"""The counts of a micro-batch besides those of every stream: rows that are held, that came, that
+the watermark passed, and that came late. Every bucket holds all rows, so that of one tells them."""
+
+OWN_COUNTS = ("rules", "rules_added", "rules_ended", "rules_late")
+
+_LEAST_PLACE = -2  # the greatest number of a segment; those of the stream of pairs are from 0 on
+_MOST_SEGMENTS = 16  # of waiting events; more are merged
+_HEAD = struct.Struct("<BIQ")  # the version, the length of the note, a sum of it
+_VERSION = 1
+
+_CACHED = 8  # tables of rows, with their indices
+_cache: dict[int, tuple[bytes, HeldRules, Rows]] = {}
+"""The rows that buckets of this worker hold, by a sum of their bytes: buckets hold the same ones."""
+
+
+# --- the state ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Note:
+    """What the header says of the rows and of the events that wait unpaired."""
+
+    next_place: int = _LEAST_PLACE
+    watermark: int | None = None  # of the last micro-batch, in microseconds
+    rules: tuple[int, int, int] | None = None  # the place of the rows, their sum, their bytes
+    waiting: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    """Segments: place, sum, bytes, events, the earliest time."""
+
+    def bytes(self) -> bytes:
+        text = json.dumps(
+            [self.next_place, self.watermark, self.rules, self.waiting], separators=(",", ":")
+        ).encode()
+        return _HEAD.pack(_VERSION, len(text), _sum(text)) + text
+
+
+def split_header(header: bytes | None) -> tuple[_Note, bytes | None]:
+    """What a header says here, and the header of the stream of pairs; raises StateError if it is
+    damaged."""
+    if header is None:
+        return _Note(), None
+    if len(header) < _HEAD.size or header[0] != _VERSION:
+        raise StateError(
+            "the checkpoint is not of a stream whose table of parameters is a stream, or damaged: "
+            "its header has another beginning; begin a new checkpoint"
+        )
+    _, size, known = _HEAD.unpack_from(header)
+    text = header[_HEAD.size : _HEAD.size + size]
+    if len(text) < size or _sum(text) != known:
+        raise StateError("the checkpoint is damaged: the note of its rules has another sum")
+    next_place, watermark, rules, waiting = json.loads(text)
+    note = _Note(
+        next_place, watermark, None if rules is None else tuple(rules), [*map(tuple, waiting)]
+    )
+    return note, header[_HEAD.size + size :]
+
+
+def _sum(data: bytes) -> int:
+    """A number that tells bytes from others."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+
+
+def _loaded(load: Callable[[int], bytes | None], place: int, known: int, size: int) -> bytes:
+    data = load(place)
+    if data is None or len(data) != size or _sum(data) != known:
+        raise StateError(f"the checkpoint is damaged: segment {place} has another sum")
+    return data
+
+
+@dataclass(slots=True)
+class _Opened:
+    """The part of a bucket that comes before the stream of pairs, within a micro-batch."""
+
+    note: _Note
+    load: Callable[[int], bytes | None]
+    held: HeldRules
+    rows: Rows  # the rows that are held, as events are paired with them
+    written: dict[int, bytes] = field(default_factory=dict)
+    removed: list[int] = field(default_factory=list)
+
+    def store(self, data: bytes) -> tuple[int, int, int]:
+        """A new segment: its place, sum and bytes."""
+        place = self.note.next_place
+        self.note.next_place -= 1
+        self.written[place] = data
+        return place, _sum(data), len(data)
+
+    def remove(self, place: int) -> None:
+        if place in self.written:
+            del self.written[place]
+        else:
+            self.removed.append(place)
+
+    def data(self, segment: tuple[int, ...]) -> bytes:
+        found = self.written.get(segment[0])
+        return found or _loaded(self.load, segment[0], segment[1], segment[2])
+
+
+# --- the operator ---------------------------------------------------------------------------------
+
+
+class ChangingTask(BucketTask):
+    """The steps of the operator's processor; `program` is the query FOR EACH."""
+
+    def __init__(self, program: Program, options: StreamOptions) -> None:
+        super().__init__(program, options)
+        self._query = program
+        self._parameters = parameters_of(program.plan)
+        self._all = all_concern(program.plan)
+        self._outer = row_layout(over_events(program.plan), options.tiebreak_types)
+        order = program.plan.source.order_by[0]
+        self._time = [one.name for one in self._outer.fields].index(order)
+        self._stays = stays_of(program)
+
+    def step(
+        self,
+        label: int,
+        header: bytes | None,
+        load: Callable[[int], bytes | None],
+        blocks: Sequence[bytes],
+        watermark: int,
+    ) -> tuple[Step, list[dict[str, Any]]]:
+        """As of `BucketTask`; the late events that it tells are those of pairs."""
+        received = [Block.of(block) for block in blocks]
+        step, own = self._advanced(label, header, load, received, 1000 * watermark or None)
+        ahead = self._outer.joined(
+            [block.rows(self._outer) for block in received if block.kind == TOO_FAR]
+        )
+        if self._options.late == "error":
+            refuse(self._program.plan, self._formats.events, step.late, ahead, watermark)
+        events = [block for block in received if block.kind != RULES]
+        row = counts_of(step, events, len(step.late.records), len(ahead.records))
+        # Every bucket holds all rows.
+        row |= own if self._labels[label] == 0 else dict.fromkeys(own, 0)
+        return step, with_matches(row, [(0, step.matches)])
+
+    def last_matches(
+        self, label: int, header: bytes, load: Callable[[int], bytes | None]
+    ) -> list[pa.RecordBatch]:
+        """As of `BucketTask`, with the columns of rows."""
+        return self._advanced(label, header, load, [], END_OF_TIME)[0].matches
+
+    def _advanced(
+        self,
+        label: int,
+        header: bytes | None,
+        load: Callable[[int], bytes | None],
+        received: Sequence[Block],
+        watermark: int | None,
+    ) -> tuple[Step, dict[str, int]]:
+        note, of_pairs = split_header(header)
+        number = self._number(label, of_pairs)
+        opened = self._opened(note, load)
+        own = self._take_rules(opened, received, watermark)
+        events = [block for block in received if block.kind == IN_TIME and block.events]
+        behind = self._receive(opened, events, watermark)
+        passed = self._passed(opened, watermark)
+        bucket = self._reader.opened(number, of_pairs, load)
+        layout, time = self._formats.events, self._order
+        arrived = block_of(layout, self._pairs(opened, behind), time)
+        self._reader.receive(bucket, [arrived] if arrived.events else [], watermark)
+        self._reader.run(bucket, watermark, never_late=self._pairs(opened, passed))
+        found = [self._shown(opened, batch) for batch in bucket.step.matches]
+        own |= self._forget(opened, watermark)
+        due = self._reader.store(bucket, watermark)
+        if opened.note.waiting:
+            least = min(segment[4] for segment in opened.note.waiting)
+            waits = max(1, -(-min(least, END_OF_TIME - 1000) // 1000))
+            due = waits if due is None else min(due, waits)
+        set_timer(bucket.step, bucket.state, due, watermark)
+        step = self._reader.closed(bucket)
+        step.matches = found
+        step.header = opened.note.bytes() + step.header
+        step.is_changed = step.header != header
+        step.written |= opened.written
+        step.removed += opened.removed
+        step.waiting += sum(segment[3] for segment in opened.note.waiting)
+        step.size += sum(segment[2] for segment in opened.note.waiting)
+        step.size += 0 if opened.note.rules is None else opened.note.rules[2]
+        return step, own
+
+    @property
+    def _order(self) -> int:
+        """The place of the time in the events of pairs."""
+        order = self._program.plan.source.order_by[0]
+        return [one.name for one in self._formats.events.fields].index(order)
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def _opened(self, note: _Note, load: Callable[[int], bytes | None]) -> _Opened:
+        if note.rules is None:
+            held = HeldRules.none(self._parameters)
+            return _Opened(note, load, held, self._paired(held))
+        place, known, size = note.rules
+        key = hash((self._query.text, known, size))
+        cached = _cache.get(key)
+        if cached is None:
+            data = _loaded(load, place, known, size)
+            held = HeldRules.read(self._parameters, data)
+            cached = data, held, self._paired(held)
+            self._remember(key, cached)
+        return _Opened(note, load, *cached[1:])
+
+    @staticmethod
+    def _remember(key: int, found: tuple[bytes, HeldRules, Rows]) -> None:
+        while len(_cache) >= _CACHED:
+            del _cache[next(iter(_cache))]
+        _cache[key] = found
+
+    def _paired(self, held: HeldRules) -> Rows:
+        assert self._parameters.valid is not None
+        return held.paired(self._parameters.valid)
+
+    def _take_rules(
+        self, opened: _Opened, received: Sequence[Block], watermark: int | None
+    ) -> dict[str, int]:
+        arrived = [block for block in received if block.kind == RULES]
+        own = dict.fromkeys(OWN_COUNTS, 0)
+        if arrived:
+            schema = pa.schema([(name, one.type) for name, one in opened.held.rows.columns.items()])
+            batches = [
+                pa.ipc.read_record_batch(pa.py_buffer(block.content), schema) for block in arrived
+            ]
+            table = pa.Table.from_batches(batches)
+            rows = rows_of(self._query.name, replace(self._parameters, valid=None), table)
+            held, found = opened.held.with_arrived(self._parameters, rows, watermark)
+            own["rules_added"], own["rules_late"] = found
+            self._hold(opened, held)
+        own["rules_ended"] = opened.held.ended(opened.note.watermark, watermark)
+        return own
+
+    def _hold(self, opened: _Opened, held: HeldRules) -> None:
+        """Store the rows that are held from now on, if they are others."""
+        data, note = held.written(), opened.note
+        known = _sum(data)
+        if note.rules is not None and note.rules[1:] == (known, len(data)):
+            return
+        if note.rules is not None:
+            opened.remove(note.rules[0])
+        note.rules = opened.store(data)
+        key = hash((self._query.text, known, len(data)))
+        cached = _cache.get(key)
+        if cached is None or cached[0] != data:
+            cached = data, held, self._paired(held)
+            self._remember(key, cached)
+        opened.held, opened.rows = cached[1:]
+
+    def _forget(self, opened: _Opened, watermark: int | None) -> dict[str, int]:
+        held = opened.held.without_forgotten(self._parameters, watermark, self._stays)
+        if held is not opened.held:
+            self._hold(opened, held)
+        if watermark is not None:
+            before = opened.note.watermark
+            opened.note.watermark = watermark if before is None else max(before, watermark)
+        return {"rules": opened.held.rows.count}
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def _receive(
+        self, opened: _Opened, blocks: Sequence[Block], watermark: int | None
+    ) -> PackedRows:
+        """Let the events wait that the watermark has not passed; the others are returned."""
+        waits = [block for block in blocks if watermark is None or block.least > watermark]
+        behind = self._outer.nothing
+        if watermark is not None:
+            rows = [block.rows(self._outer) for block in blocks if block.least <= watermark]
+            fresh, behind = self._parted(self._outer.joined(rows), watermark)
+            waits += [block_of(self._outer, fresh, self._time)] if len(fresh.records) else []
+        self._wait(opened, waits)
+        return behind
+
+    def _wait(self, opened: _Opened, blocks: Sequence[Block]) -> None:
+        if not blocks:
+            return
+        segment = opened.store(b"".join(block.data for block in blocks))
+        count = sum(block.events for block in blocks)
+        opened.note.waiting.append((*segment, count, min(block.least for block in blocks)))
+        if len(opened.note.waiting) > _MOST_SEGMENTS:
+            rows = [one for waiting in [*opened.note.waiting] for one in self._taken(opened, waiting)]
+            self._wait(opened, [block_of(self._outer, self._outer.joined(rows), self._time)])
+
+    def _taken(self, opened: _Opened, segment: tuple[int, int, int, int, int]) -> list[PackedRows]:
+        """The events of a segment, which is removed."""
+        rows = stored_rows(opened.data(segment), self._outer)
+        opened.note.waiting.remove(segment)
+        opened.remove(segment[0])
+        return rows
+
+    def _passed(self, opened: _Opened, watermark: int | None) -> PackedRows:
+        """The events that waited until now."""
+        if watermark is None:
+            return self._outer.nothing
+        due = [segment for segment in opened.note.waiting if segment[4] <= watermark]
+        rows = [one for segment in due for one in self._taken(opened, segment)]
+        left, passed = self._parted(self._outer.joined(rows), watermark)
+        if len(left.records):
+            self._wait(opened, [block_of(self._outer, left, self._time)])
+        return passed
+
+    def _parted(self, rows: PackedRows, watermark: int) -> tuple[PackedRows, PackedRows]:
+        """The events after the watermark, and the others."""
+        later = self._outer.values(rows, self._time) > watermark
+        return (
+            self._outer.taken(rows, np.flatnonzero(later)),
+            self._outer.taken(rows, np.flatnonzero(~later)),
+        )
+
+    # --- pairs ------------------------------------------------------------------------------------
+
+    def _pairs(self, opened: _Opened, rows: PackedRows) -> PackedRows:
+        """The pairs of events with the rows that they can concern, as events of the stream below."""
+        layout, held = self._formats.events, opened.held
+        count = len(rows.records)
+        if not count or not held.rows.count:
+            return layout.nothing
+        names = [one.name for one in self._outer.fields]
+        columns = pa.RecordBatch.from_arrays(self._outer.columns(rows), names)
+        codes = self._outer.codes(rows).astype(np.int64)
+        nowhere = np.zeros(count, np.int64)
+        events = Events(columns, codes, nowhere, nowhere)
+        parts = []
+        for places, chosen, batch in pair_batches(self._all, opened.rows, events, ROWS_AT_ONCE):
+            number = batch.schema.get_field_index(self._parameters.number)
+            batch = batch.set_column(
+                number, self._parameters.number, pa.array(held.numbers[places])
+            )
+            plan = self._program.plan
+            parts.append(encoded_pairs(plan, layout, self._options, batch, codes[chosen]))
+        return layout.joined(parts)
+
+    def _shown(self, opened: _Opened, matches: pa.RecordBatch) -> pa.RecordBatch:
+        """Matches of pairs as matches of the query."""
+        place = 0 if self._query.plan.answer.match_id is None else 1
+        numbers = np.asarray(matches.column(place))
+        places = pa.array(opened.held.places_of(numbers))
+        matches = matches.set_column(place, matches.schema.field(place), places)
+        return with_rows(self._query, opened.rows, matches)
+
+
+def stays_of(program: Program) -> int | None:
+    """How long after the last time of a row's labelled events something of the row can come, in
+    microseconds; None: for ever."""
+    totals = program.plan.answer.totals
+    if why_not(program, Route.UNTIL) is not None:
+        return None
+    known = known_of(program)
+    later = known.later
+    if known.column == DECIDED_TIME:
+        later += longest_absence(program.plan)
+    if totals is not None and isinstance(totals.per, int):
+        later += totals.per
+    return int(later)
+
+
+# --- as Spark's workers run it --------------------------------------------------------------------
+
+
+def packed_rules(
+    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the table that a task reads, as a value of bytes for each bucket."""
+    parameters = replace(parameters_of(program.plan), valid=None)
+    labels = labels_of(options.buckets)
+    for batch in batches:
+        if not len(batch):
+            continue
+        rows = rows_of(program.name, parameters, pa.Table.from_batches([batch]))
+        block = Block.of_content(RULES, rows.count, bytes(rows.batch.serialize()))
+        data = pa.array([block.data] * len(labels), pa.binary())
+        yield pa.RecordBatch.from_arrays([pa.array(labels, pa.int32()), data], schema=PACKED_SCHEMA)
+
+
+def packed_events(
+    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The events that a task reads, unpaired."""
+    return packed(replace(program, plan=over_events(program.plan)), options, batches)
+
+
+def unpacked_matches(
+    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The matches of the operator as rows."""
+    for batch in batches:
+        matches = rows_in(batch, "found", program.output_schema)
+        if matches is not None:
+            yield from matches.to_batches()
+
+
+def finished_matches(
+    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The matches that end in waiting events; `batches` as of `tasks.finished`."""
+    for matches in last_matches(ChangingTask(program, options), batches):
+        yield from matches
+
+
+def task_route(program: Program) -> ShippedFunction:
+    """The function that makes the `ChangingTask` of a worker, from options."""
+    return ShippedFunction(program, "match_stream", _new_task)
+
+
+def _new_task(program: Program, options: Mapping[str, Any]) -> ChangingTask:
+    found = options_of(options)
+    return ChangingTask(emitting(program, found.emit), found)
+
+
+def step_route(program: Program, step: str) -> Any:
+    """A function for `mapInArrow`, by the name of one above: (options, batches) → batches."""
+    return partial(ShippedFunction(program, "match_stream", _run_step), step)
+
+
+_STEPS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {one.__name__: one for one in (packed_rules, packed_events, unpacked_matches, finished_matches)}
+)
+
+
+def _run_step(
+    program: Program, step: str, options: Mapping[str, Any], batches: Iterable[pa.RecordBatch]
+) -> Any:
+    found = options_of(options)
+    return settled_after(_STEPS[step](emitting(program, found.emit), found, batches))
+
+
+def check_header(program: Program, options: Mapping[str, Any], label: int, header: bytes) -> None:
+    """Raises StateError if the header of the bucket with a label does not fit this query and
+    options."""
+    found = options_of(options)
+    labels = labels_of(found.buckets).tolist()
+    number = labels.index(label) if label in labels else -1
+    _, of_pairs = split_header(header)
+    assert of_pairs is not None
+    StreamFormats(stream_program(program), found).states.read(of_pairs, number)

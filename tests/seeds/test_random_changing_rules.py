@@ -1,0 +1,295 @@
+"""Random streams whose table of parameters is a stream: rows and versions come in random
+micro-batches, most of them before their `since`. The answer is that of the table of all rows, where
+a late row counts from the watermark on.
+
+Without Spark, micro-batch by micro-batch; some micro-batches are run twice, as after a kill, and
+some rows are read again. By hand:
+
+    python tests/seeds/test_random_changing_rules.py 0 200      # seeds 0 to 199
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from celc_runtime import CompiledQuery, EventWarning
+from celc_runtime.program import Program
+from celc_runtime.stream import changing_rules
+from celc_runtime.stream.changing_rules import (
+    ChangingTask,
+    finished_matches,
+    packed_events,
+    packed_rules,
+    unpacked_matches,
+)
+from celc_runtime.stream.formats import StreamOptions
+from engines import interpreted, only_query, table_of
+from parameters import rows_table
+from streams_by_hand import Operator, instant, micro_batches, microseconds, perhaps_in_sections
+
+import celc
+
+Row = dict[str, Any]
+
+_DECLARED = """CREATE STREAM S {
+  EVENT A { id: INT, v: INT, event_time: TIMESTAMP },
+  EVENT B { id: INT, v: INT, event_time: TIMESTAMP },
+  EVENT C { id: INT, v: INT, event_time: TIMESTAMP }
+}
+PARAMETERS rule { key: INT, low: INT, since: TIMESTAMP, until: TIMESTAMP } VALID [since, until)
+"""
+
+_PAIR = "(A AS x ; B AS y) FILTER y.v >= rule.low"
+_WITHIN = "WITHIN {w} MILLISECONDS [event_time]"
+_QUERIES = (
+    f"SELECT x[v], y[v], rule FOR EACH rule WHERE {_PAIR} {_WITHIN}",
+    f"SELECT x[v], y[v], rule FOR EACH rule WHERE {_PAIR} PARTITION BY id {_WITHIN}",
+    "SELECT x[v], rule FOR EACH rule WHERE A AS x FILTER x.v = rule.low",
+    f"SELECT x[v], rule FOR EACH rule WHERE (A AS x ; !B FOR {{d}} MILLISECONDS) FILTER x.v > rule.low {_WITHIN}",
+    f"SELECT x[v], rule FOR EACH rule WHERE A AS x ; !(B AS z FILTER z.v > rule.low) FOR {{d}} MILLISECONDS PARTITION BY id {_WITHIN}",
+    f"SELECT x[v], y[v], rule FOR EACH rule WHERE A AS x ; !(C AS z FILTER z.v > rule.low) ; B AS y {_WITHIN}",
+    f"SELECT LONGEST x[v], y[v], rule FOR EACH rule WHERE {_PAIR} {_WITHIN}",
+    f"SELECT MAX x[v], y[v], rule FOR EACH rule WHERE (A AS x)+ ; B AS y FILTER y.v >= rule.low {_WITHIN}",
+    f"SELECT NXT x[v], y[v], rule FOR EACH rule WHERE {_PAIR} {_WITHIN} CONSUME BY PARTITION",
+    f"SELECT TOTAL COUNT(*) AS n, SUM(y.v) AS s FOR EACH rule WHERE {_PAIR} {_WITHIN}",
+    f"SELECT TOTAL COUNT(*) AS n FOR EACH rule WHERE {_PAIR} {_WITHIN} PER 7 MILLISECONDS",
+    f"SELECT COLLAPSED x[v], y[v], rule FOR EACH rule WHERE {_PAIR} {_WITHIN}",
+    f"SELECT x[v], y[v], rule FOR EACH rule WHERE (A AS x : B AS y) FILTER y.v >= rule.low {_WITHIN}",
+    f"SELECT x[v], y[v], rule FOR EACH rule WHERE A AS x ; FIRST B AS y FILTER y.v >= rule.low {_WITHIN}",
+    "SELECT x[v], y[v], rule FOR EACH rule WHERE (A AS x ; B AS y) FILTER y.v >= rule.low "
+    "WITHIN 3 EVENTS",
+)
+
+
+class ChangingOperator(Operator):
+    """The operator of a stream whose table of parameters is a stream as well."""
+
+    arriving: pa.Table | None = None
+
+    def _task(self) -> ChangingTask:
+        return ChangingTask(self.query.program, self.options)
+
+    def _packed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        program: Program = self.query.program
+        yield from packed_events(program, self.options, batches)
+        if self.arriving is not None:
+            yield from packed_rules(program, self.options, self.arriving.to_batches())
+
+    def _of_messages(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        return unpacked_matches(self.query.program, self.options, [batch])
+
+    def _finished(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        return finished_matches(self.query.program, self.options, [batch])
+
+
+@dataclass
+class Told:
+    """What a stream has been told of its rules: each row, with the watermark at which it came."""
+
+    rows: list[tuple[Row, int | None]] = field(default_factory=list)
+    late: int = 0
+
+    def add(self, row: Row, watermark: int | None) -> None:
+        """A row that comes at a watermark, in milliseconds; None: before the first one."""
+        if any(row == other for other, _ in self.rows):
+            return
+        same = (row["key"], row["since"])
+        is_late = watermark is not None and (
+            row["since"] is None or microseconds(row["since"]) <= 1000 * watermark
+        )
+        if any((other["key"], other["since"]) == same for other, _ in self.rows):
+            self.late += 1
+            return
+        self.late += is_late
+        self.rows.append((row, watermark if is_late else None))
+
+    def effective(self) -> list[tuple[Row, Row]]:
+        """Each row, and what it counts as alone."""
+        return [(row, self._alone(row, late)) for row, late in self.rows]
+
+    def _alone(self, row: Row, late: int | None) -> Row:
+        later = [
+            self._begin(other, when)
+            for other, when in self.rows
+            if other["key"] == row["key"] and _before(row["since"], other["since"])
+        ]
+        ends = [end for end in (row["until"], *later) if end is not None]
+        begin = self._begin(row, late)
+        end = min(ends, default=None)
+        if begin is not None and end is not None and end < begin:
+            end = begin
+        return {**row, "since": begin, "until": end}
+
+    @staticmethod
+    def _begin(row: Row, late: int | None) -> Any:
+        if late is None:
+            return row["since"]
+        return instant(late) + (instant(1) - instant(0)) / 1000
+
+
+def _before(one: Any, other: Any) -> bool:
+    return other is not None and (one is None or one < other)
+
+
+# --- what is drawn --------------------------------------------------------------------------------
+
+
+def query_of(rng: random.Random) -> CompiledQuery:
+    """One of the queries, without positions."""
+    text = rng.choice(_QUERIES).format(w=rng.choice((2, 5, 20)), d=rng.choice((1, 3)))
+    with interpreted():
+        found = only_query(celc.compile(_DECLARED + text, order_by="event_time"))
+    return found.with_options(positions=False)
+
+
+def events_of(rng: random.Random) -> list[Row]:
+    """Events in the order of their times, one at each."""
+    times = sorted(rng.sample(range(1, 60), rng.randint(0, 25)))
+    return [
+        {
+            "type": rng.choice("AABBC"),
+            "id": rng.randint(1, 2),
+            "v": rng.randint(0, 3),
+            "event_time": instant(time),
+        }
+        for time in times
+    ]
+
+
+def rules_of(rng: random.Random) -> list[Row]:
+    """Rows with a key and a time each; some share both, some come twice."""
+    rows: list[Row] = []
+    for _ in range(rng.randint(0, 6)):
+        bounds: list[Any] = sorted(rng.sample(range(60), 2))
+        since, until = (None if rng.random() < 0.3 else instant(one) for one in bounds)
+        key = rng.choice((None, 1, 1, 1, 2))
+        rows.append({"key": key, "low": rng.choice((0, 0, 1, 2)), "since": since, "until": until})
+    return rows + [dict(row) for row in rows if rng.random() < 0.2]
+
+
+# --- comparing ------------------------------------------------------------------------------------
+
+
+def advanced(
+    operator: ChangingOperator, events: pa.Table, watermark: int, rng: random.Random
+) -> list[Row]:
+    """A micro-batch; some are run twice, as after a kill."""
+    if rng.random() < 0.2:
+        before = (
+            dict(operator.headers),
+            {label: dict(pieces) for label, pieces in operator.segments.items()},
+            {label: set(timers) for label, timers in operator.timers.items()},
+            operator.watermark,
+        )
+        operator.advance(events, watermark)
+        operator.headers, operator.segments, operator.timers, operator.watermark = before
+        changing_rules._cache.clear()
+    return operator.advance(events, watermark)
+
+
+def streamed(
+    query: CompiledQuery, events: Sequence[Row], rules: Sequence[Row], rng: random.Random
+) -> tuple[list[Row], Told]:
+    """The rows that come out, and what became of the rules."""
+    told, waiting = Told(), [*rules]
+    ahead = rng.choice((2, 10, 100))  # so many milliseconds before their `since` rows come, or less
+    operator = ChangingOperator(query, StreamOptions({}, buckets=rng.choice((1, 1, 3))), rng=rng)
+    if not query.plan.source.partition_by:
+        operator = ChangingOperator(query, StreamOptions({}), rng=rng)
+    table = table_of(query.plan, events)
+    times = [microseconds(event["event_time"]) for event in events]
+    found: list[Row] = []
+    for chosen, watermark in micro_batches(times, rng.choice((0, 1, 3)), rng, 3):
+        arriving = []
+        for row in [*waiting]:
+            since = 0 if row["since"] is None else microseconds(row["since"]) // 1000
+            if since <= watermark + rng.randint(0, ahead) or rng.random() < 0.1:
+                waiting.remove(row)
+                arriving.append(row)
+        again = [row for row, _ in told.rows if rng.random() < 0.05]
+        for row in sorted(arriving, key=_sort_key):
+            told.add(row, watermark or None)
+        both = [*arriving, *again]
+        rng.shuffle(both)
+        operator.arriving = rows_table(query, both) if both else None
+        found += advanced(operator, table.take(pa.array(chosen, pa.int64())), watermark, rng)
+    return [*found, *operator.finish()], told
+
+
+def _sort_key(row: Row) -> tuple[Any, ...]:
+    return tuple((row[name] is None, 0 if row[name] is None else row[name]) for name in row)
+
+
+def wanted_of(query: CompiledQuery, events: Sequence[Row], told: Told) -> list[Row]:
+    """The rows of each rule alone over all events."""
+    found = []
+    closed = query.with_options(at_end="closed")
+    for row, alone in told.effective():
+        table = table_of(query.plan, events)
+        for match in closed.match_table(table, rule=rows_table(query, [alone])).to_pylist():
+            shown = rows_table(query, [row]).to_pylist()[0]
+            found.append({**match, "rule": {name: shown[name] for name in match["rule"]}})
+    return found
+
+
+def check(seed: int, tally: Counter[str]) -> None:
+    """One random stream."""
+    rng = random.Random(seed)
+    query, events, rules = query_of(rng), events_of(rng), rules_of(rng)
+    with perhaps_in_sections(rng), warnings.catch_warnings():
+        warnings.simplefilter("ignore", EventWarning)
+        found, told = streamed(query, events, rules, rng)
+        wanted = wanted_of(query, events, told)
+    left, right = Counter(map(repr, found)), Counter(map(repr, wanted))
+    assert left == right, (
+        f"seed {seed}: {query.name}\n"
+        + "\n".join(f"missing: {one}" for one in (right - left).elements())
+        + "\n".join(f"too many: {one}" for one in (left - right).elements())
+        + f"\n{told}"
+    )
+    tally.update(matches=len(found), late=told.late, rules=len(told.rows), streams=1)
+
+
+# --- tests ----------------------------------------------------------------------------------------
+
+
+def test_random_changing_rules() -> None:
+    tally = Counter[str]()
+    for seed in range(12):
+        check(seed, tally)
+    assert tally["matches"] >= 20, tally
+    assert tally["late"] >= 1, tally
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1000, 3000, 500))
+def test_many_random_changing_rules(first: int) -> None:
+    tally = Counter[str]()
+    for seed in range(first, first + 500):
+        check(seed, tally)
+    print(tally)
+    assert tally["late"] >= 50, tally
+
+
+def main() -> None:
+    """Run seeds by hand; stop at the first difference."""
+    parser = argparse.ArgumentParser(description="compare random streams of some seeds")
+    parser.add_argument("first", type=int)
+    parser.add_argument("end", type=int)
+    asked = parser.parse_args()
+    tally = Counter[str]()
+    for seed in range(asked.first, asked.end):
+        check(seed, tally)
+    print(tally)
+
+
+if __name__ == "__main__":
+    main()
