@@ -471,7 +471,8 @@ class CompiledQuery:
         so far, and the columns of PER END. after, until: as for `match_table`, so that a stream
         goes on where a batch ended, or where another query did; what happened before is read again
         as far as the query asks for it, and with `until` the stream does not end. parameters: the
-        table of a query FOR EACH, as `match` takes it; its rows are fixed for a checkpoint.
+        table of a query FOR EACH, as `match` takes it; its rows are fixed for a checkpoint. Of a
+        set with VALID it can be a streaming DataFrame, whose rows come before their `since`.
 
         Needs PySpark 4.0. Sets Spark's RocksDB state store in a session that names no store, and
         says so. Raises EventError where
@@ -489,12 +490,18 @@ class CompiledQuery:
             query = query.with_options(tiebreak=tiebreak)
         query = query._at(event_time)
         route = Route.UNBOUNDED if allow_unbounded_state else Route.STREAM
-        program = emitting(query._entered(route, parameters).on_spark, emit)
-        program, events, keeps = slicing(program, events, (after, until))
+        changing = _changing_table(query.program, parameters)
+        if changing is None:
+            program = query._entered(route, parameters).on_spark
+        else:
+            query._enter(route)
+            program = query.program.on_spark
+        program, events, keeps = slicing(emitting(program, emit), events, (after, until))
         found = _streamed(
             program,
             events,
             key_ttl,
+            changing,
             watermark=watermark,
             late=late,
             api=api,
@@ -612,9 +619,18 @@ class CompiledQuery:
 
 
 def _streamed(
-    program: Program, events: DataFrame, key_ttl: str | None, **options: Any
+    program: Program,
+    events: DataFrame,
+    key_ttl: str | None,
+    changing: DataFrame | None,
+    **options: Any,
 ) -> DataFrame:
-    """The matches of a query on a stream, by the operator for one query or for several."""
+    """The matches of a query on a stream, by the operator for one query or for several. changing:
+    the table of parameters that is a stream as well."""
+    if changing is not None:
+        from celc_runtime.stream.changing_match import changing_matches
+
+        return changing_matches(program, events, changing, key_ttl=key_ttl, **options)
     if not program.plan.source.reads:
         from celc_runtime.stream.match import stream_matches
 
@@ -627,6 +643,15 @@ def _streamed(
             "each at other times: leave it out"
         )
     return chain_stream(program, events, Call(**options))
+
+
+def _changing_table(program: Program, tables: Mapping[str, Any]) -> Any:
+    """The table of parameters among those of a call that is a stream of Spark; None: none is."""
+    if not any(type(table).__module__.startswith("pyspark.sql") for table in tables.values()):
+        return None
+    from celc_runtime.stream.changing_match import changing_table
+
+    return changing_table(program, tables)
 
 
 def _with_tables(program: Program, tables: Mapping[str, Any]) -> Program:

@@ -48,24 +48,26 @@ PARAMETERS rule { key: INT, low: INT, since: TIMESTAMP, until: TIMESTAMP } VALID
 """
 
 _PAIR = "(A AS x ; B AS y) FILTER y.v >= rule.low"
+_LABELS = "x[v], y[v], rule FOR EACH rule WHERE"
 _WITHIN = "WITHIN {w} MILLISECONDS [event_time]"
+_FOR = "FOR {d} MILLISECONDS"
 _QUERIES = (
-    f"SELECT x[v], y[v], rule FOR EACH rule WHERE {_PAIR} {_WITHIN}",
-    f"SELECT x[v], y[v], rule FOR EACH rule WHERE {_PAIR} PARTITION BY id {_WITHIN}",
+    f"SELECT {_LABELS} {_PAIR} {_WITHIN}",
+    f"SELECT {_LABELS} {_PAIR} PARTITION BY id {_WITHIN}",
     "SELECT x[v], rule FOR EACH rule WHERE A AS x FILTER x.v = rule.low",
-    f"SELECT x[v], rule FOR EACH rule WHERE (A AS x ; !B FOR {{d}} MILLISECONDS) FILTER x.v > rule.low {_WITHIN}",
-    f"SELECT x[v], rule FOR EACH rule WHERE A AS x ; !(B AS z FILTER z.v > rule.low) FOR {{d}} MILLISECONDS PARTITION BY id {_WITHIN}",
-    f"SELECT x[v], y[v], rule FOR EACH rule WHERE A AS x ; !(C AS z FILTER z.v > rule.low) ; B AS y {_WITHIN}",
-    f"SELECT LONGEST x[v], y[v], rule FOR EACH rule WHERE {_PAIR} {_WITHIN}",
-    f"SELECT MAX x[v], y[v], rule FOR EACH rule WHERE (A AS x)+ ; B AS y FILTER y.v >= rule.low {_WITHIN}",
-    f"SELECT NXT x[v], y[v], rule FOR EACH rule WHERE {_PAIR} {_WITHIN} CONSUME BY PARTITION",
+    f"SELECT x[v], rule FOR EACH rule WHERE (A AS x ; !B {_FOR}) FILTER x.v > rule.low {_WITHIN}",
+    "SELECT x[v], rule FOR EACH rule WHERE A AS x ; !(B AS z FILTER z.v > rule.low) "
+    f"{_FOR} PARTITION BY id {_WITHIN}",
+    f"SELECT {_LABELS} A AS x ; !(C AS z FILTER z.v > rule.low) ; B AS y {_WITHIN}",
+    f"SELECT LONGEST {_LABELS} {_PAIR} {_WITHIN}",
+    f"SELECT MAX {_LABELS} (A AS x)+ ; B AS y FILTER y.v >= rule.low {_WITHIN}",
+    f"SELECT NXT {_LABELS} {_PAIR} {_WITHIN} CONSUME BY PARTITION",
     f"SELECT TOTAL COUNT(*) AS n, SUM(y.v) AS s FOR EACH rule WHERE {_PAIR} {_WITHIN}",
     f"SELECT TOTAL COUNT(*) AS n FOR EACH rule WHERE {_PAIR} {_WITHIN} PER 7 MILLISECONDS",
-    f"SELECT COLLAPSED x[v], y[v], rule FOR EACH rule WHERE {_PAIR} {_WITHIN}",
-    f"SELECT x[v], y[v], rule FOR EACH rule WHERE (A AS x : B AS y) FILTER y.v >= rule.low {_WITHIN}",
-    f"SELECT x[v], y[v], rule FOR EACH rule WHERE A AS x ; FIRST B AS y FILTER y.v >= rule.low {_WITHIN}",
-    "SELECT x[v], y[v], rule FOR EACH rule WHERE (A AS x ; B AS y) FILTER y.v >= rule.low "
-    "WITHIN 3 EVENTS",
+    f"SELECT COLLAPSED {_LABELS} {_PAIR} {_WITHIN}",
+    f"SELECT {_LABELS} (A AS x : B AS y) FILTER y.v >= rule.low {_WITHIN}",
+    f"SELECT {_LABELS} A AS x ; FIRST B AS y FILTER y.v >= rule.low {_WITHIN}",
+    f"SELECT {_LABELS} {_PAIR} WITHIN 3 EVENTS",
 )
 
 

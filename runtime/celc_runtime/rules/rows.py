@@ -43,7 +43,7 @@ def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
     """
     if isinstance(table, Rows):
         return table
-    reader = _reader(query, parameters)
+    reader = reader_of(query, parameters)
     try:
         found = table_of(reader, table)
         batch = pa.RecordBatch.from_arrays(
@@ -72,7 +72,7 @@ def neighbours(rows: Rows, parameters: Parameters) -> tuple[Rows, np.ndarray]:
     return found
 
 
-def _reader(query: str, parameters: Parameters) -> Program:
+def reader_of(query: str, parameters: Parameters) -> Program:
     """A program that reads the table as if its rows were events of one type."""
     attributes = tuple(Attribute(one.name, one.type) for one in parameters.attributes)
     # A column of the table may have the usual name.

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.events.paths import received
 from celc_runtime.arrow.tables.known_times import known_of, longest_absence
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import DECIDED_TIME
@@ -71,7 +72,7 @@ _VERSION = 1
 
 _CACHED = 8  # tables of rows, with their indices
 _cache: dict[int, tuple[bytes, HeldRules, Rows]] = {}
-"""The rows that buckets of this worker hold, by a sum of their bytes: buckets hold the same ones."""
+"""The rows that buckets of this worker hold, by a sum of their bytes: buckets hold the same."""
 
 
 # --- the state ------------------------------------------------------------------------------------
@@ -336,7 +337,9 @@ class ChangingTask(BucketTask):
         count = sum(block.events for block in blocks)
         opened.note.waiting.append((*segment, count, min(block.least for block in blocks)))
         if len(opened.note.waiting) > _MOST_SEGMENTS:
-            rows = [one for waiting in [*opened.note.waiting] for one in self._taken(opened, waiting)]
+            rows = [
+                one for waiting in [*opened.note.waiting] for one in self._taken(opened, waiting)
+            ]
             self._wait(opened, [block_of(self._outer, self._outer.joined(rows), self._time)])
 
     def _taken(self, opened: _Opened, segment: tuple[int, int, int, int, int]) -> list[PackedRows]:
@@ -368,7 +371,7 @@ class ChangingTask(BucketTask):
     # --- pairs ------------------------------------------------------------------------------------
 
     def _pairs(self, opened: _Opened, rows: PackedRows) -> PackedRows:
-        """The pairs of events with the rows that they can concern, as events of the stream below."""
+        """The pairs of events with rows that they can concern, as events of the stream below."""
         layout, held = self._formats.events, opened.held
         count = len(rows.records)
         if not count or not held.rows.count:
@@ -421,7 +424,7 @@ def packed_rules(
     """The rows of the table that a task reads, as a value of bytes for each bucket."""
     parameters = replace(parameters_of(program.plan), valid=None)
     labels = labels_of(options.buckets)
-    for batch in batches:
+    for batch in map(received, batches):
         if not len(batch):
             continue
         rows = rows_of(program.name, parameters, pa.Table.from_batches([batch]))

@@ -234,8 +234,9 @@ class HeldRules:
         message = pa.py_buffer(data[_HEAD.size :])
         batch = pa.ipc.read_record_batch(message, schema)
         columns = dict(zip(schema.names[: len(fields)], batch.columns[: len(fields)], strict=True))
-        own = [np.asarray(column) for column in batch.columns[len(fields) :]]
-        return cls(Rows(count, columns), *own, next_number)
+        own = map(np.asarray, batch.columns[len(fields) :])
+        of_rows, firsts, lasts, guards = own
+        return cls(Rows(count, columns), of_rows, firsts, lasts, guards, next_number)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:

@@ -13,7 +13,7 @@ micro-batch, even if no event of the row's partition has been run, and it does n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -120,7 +120,9 @@ def stream_matches(
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
     order = plan.source.order_by[0]
     instant = instant_of(OrderColumn(order, "TIMESTAMP", types[order]))
-    rows, moment = watermarked(rows, instant, watermark, max_event_time_skew, partial(_kept, plan))
+    rows, moment = watermarked(
+        rows, instant, watermark, max_event_time_skew, partial(kept_rows, plan)
+    )
     options = StreamOptions(
         tiebreak_types=tiebreak_types(plan, types),
         late=late,
@@ -318,7 +320,8 @@ def watermarked(
     return marked.select(*map(column_named, (*names, ahead))), ahead
 
 
-def _kept(plan: Plan, rows: DataFrame) -> Column | None:
+def kept_rows(plan: Plan, rows: DataFrame) -> Column | None:
+    """The condition on rows that can matter to a query, for `watermarked`; None: all can."""
     return None if why_not_filtered(plan) else can_matter(plan, rows.schema)
 
 
@@ -364,23 +367,29 @@ def in_buckets(
     api: str,
     metrics: str,
     state: str = STATE,
+    beside: DataFrame | None = None,
+    step_ddl: str = STEP_DDL,
+    counts: Sequence[str] = COUNTS,
 ) -> DataFrame:
     """The three steps of a stream over rows with a watermark.
 
     packing, unpacking: functions for `mapInArrow`. task: makes the task of a worker. ddl: of the
     answer. metrics: the name of the counts after `METRICS`. state: the name of the state variable.
+    beside: further rows of the packed form. step_ddl, counts: of the rows of steps.
     """
     from pyspark.sql import functions
 
     processor = bucket_processor(task, api, state)
     check_size(rows.sparkSession, processor)
     blocks = mapped(rows, packing, PACKED_DDL)
+    if beside is not None:
+        blocks = blocks.union(beside)
     grouped = blocks.groupBy("bucket")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
-    steps = run(processor, STEP_DDL, "append", "EventTime")
+    steps = run(processor, step_ddl, "append", "EventTime")
     steps = steps.observe(
         METRICS + metrics,
-        *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in COUNTS),
+        *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
     )
     return steps.mapInArrow(unpacking, ddl)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from celc_runtime.plan.errors import StateError
@@ -44,6 +44,10 @@ _COLUMNS = (
 )
 
 
+_OF_RULES = (("rules", 9), ("added", 8), ("ended", 8), ("late rules", 11))
+"""Columns of a stream whose table of parameters is a stream, before the watermark."""
+
+
 def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float = 1.0) -> None:
     """Write a line for each micro-batch of a stream, until the stream ends.
 
@@ -56,6 +60,8 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
     - waiting, kept, pending, known, bytes: in the states of the buckets that had work (events that
       wait for the watermark, events in the window, those with a deadline to come, records of
       partitions, size)
+    - rules, added, ended, late rules, where the table of parameters is a stream too: its rows that
+      are held, that came, that the watermark passed, and that came late
     - sort, kernel, state: the seconds that workers took to sort events, to run them, and for the
       rest, all buckets together
 
@@ -69,10 +75,12 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
         active = query.isActive
         for progress in query.recentProgress:
             if progress["batchId"] > shown:
+                figures = micro_batch(progress)
+                columns = _columns(figures)
                 if shown < 0:
-                    out.write("".join(name.rjust(width) for name, width in _COLUMNS) + "\n")
+                    out.write("".join(name.rjust(width) for name, width in columns) + "\n")
                 shown = progress["batchId"]
-                out.write(_line(micro_batch(progress)) + "\n")
+                out.write(_line(figures, columns) + "\n")
                 out.flush()
         if not active:
             break
@@ -100,8 +108,22 @@ def micro_batch(progress: Any) -> dict[str, Any]:
         **{name: steps.get(name, 0) for name in ("late", "ahead", "waiting", "kept", "pending")},
         **{name: steps.get(name, 0) for name in ("keys", "known", "bytes")},
         **{name: steps.get(f"{name}_us", 0) / 1e6 for name in ("sort", "kernel", "state")},
+        **_figures_of_rules(steps),
         "watermark": progress["eventTime"].get("watermark", ""),
     }
+
+
+def _figures_of_rules(steps: Mapping[str, int]) -> dict[str, int]:
+    if "rules" not in steps:
+        return {}
+    names = [name for name, _ in _OF_RULES]
+    counted = ("rules", "rules_added", "rules_ended", "rules_late")
+    return {name: steps[key] for name, key in zip(names, counted, strict=True)}
+
+
+def _columns(figures: Mapping[str, Any]) -> Sequence[tuple[str, int]]:
+    """The columns of a line."""
+    return (*_COLUMNS[:-1], *(_OF_RULES if "rules" in figures else ()), _COLUMNS[-1])
 
 
 def observed(progress: Any) -> dict[str, dict[str, Any]]:
@@ -128,9 +150,9 @@ def _sums(metrics: Mapping[str, dict[str, Any]]) -> dict[str, int]:
     return sums
 
 
-def _line(figures: Mapping[str, Any]) -> str:
+def _line(figures: Mapping[str, Any], columns: Sequence[tuple[str, int]]) -> str:
     parts = []
-    for name, width in _COLUMNS:
+    for name, width in columns:
         value = figures[name]
         text = f"{value:.2f}" if isinstance(value, float) else value
         text = str(text).removesuffix(".000Z") if name == "watermark" else text

@@ -68,7 +68,8 @@ def collected(program: Program, name: str, table: Any) -> Any:
     if table.isStreaming:
         raise EventError(
             f"query {program.name!r}: the table of parameters {name!r} is a stream, but its rows "
-            "are fixed for a run: read it with spark.read"
+            "are fixed for a run: read it with spark.read (match_stream of one query takes a "
+            "stream, of a set with VALID)"
         )
     parameters = program.plan.source.parameters
     declared = () if parameters is None else parameters.attributes
