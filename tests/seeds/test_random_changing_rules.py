@@ -265,9 +265,9 @@ def check(seed: int, tally: Counter[str]) -> None:
 
 def test_random_changing_rules() -> None:
     tally = Counter[str]()
-    for seed in range(12):
+    for seed in range(16):
         check(seed, tally)
-    assert tally["matches"] >= 20, tally
+    assert tally["matches"] >= 15, tally
     assert tally["late"] >= 1, tally
 
 

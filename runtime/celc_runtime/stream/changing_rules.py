@@ -11,6 +11,8 @@ segments of events that wait, and one of the rows. The header has both.
 Rejected: pairs made before the shuffle, as for a fixed table, which needs the rows before the event
 comes; rows that are joined by Spark, whose join would hold both streams once more, and whose output
 has its own watermark.
+
+Long: the state, the operator on it, and the functions of workers.
 """
 
 from __future__ import annotations
