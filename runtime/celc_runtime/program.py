@@ -43,13 +43,15 @@ class Rows:
 
     count: int
     columns: Mapping[str, pa.Array]  # the attributes of the set, in the declared types
+    made: frozenset[str] = frozenset()  # the columns that are made of others, and no attributes
     kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
     """What is made of the rows once, for example the index."""
 
     def take(self, numbers: np.ndarray) -> Rows:
         """The rows with these numbers (int64), in this order."""
         chosen = pa.array(numbers)
-        return Rows(len(numbers), {name: one.take(chosen) for name, one in self.columns.items()})
+        columns = {name: one.take(chosen) for name, one in self.columns.items()}
+        return Rows(len(numbers), columns, self.made)
 
     @property
     def batch(self) -> pa.RecordBatch:

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventWarning
 from celc_runtime.program import Program
+from celc_runtime.rules.rows import rows_of
 from celc_runtime.stream import changing_rules
 from celc_runtime.stream.changing_rules import (
     ChangingTask,
@@ -31,9 +32,17 @@ from celc_runtime.stream.changing_rules import (
     unpacked_matches,
 )
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from engines import interpreted, only_query, table_of
 from parameters import rows_table
-from streams_by_hand import Operator, instant, micro_batches, microseconds, perhaps_in_sections
+from streams_by_hand import (
+    Operator,
+    instant,
+    micro_batches,
+    microseconds,
+    perhaps_in_sections,
+    same_rows,
+)
 
 import celc
 
@@ -185,16 +194,26 @@ def advanced(
 ) -> list[Row]:
     """A micro-batch; some are run twice, as after a kill."""
     if rng.random() < 0.2:
-        before = (
-            dict(operator.headers),
-            {label: dict(pieces) for label, pieces in operator.segments.items()},
-            {label: set(timers) for label, timers in operator.timers.items()},
-            operator.watermark,
-        )
+        before = saved(operator)
         operator.advance(events, watermark)
-        operator.headers, operator.segments, operator.timers, operator.watermark = before
-        changing_rules._cache.clear()
+        restore(operator, before)
     return operator.advance(events, watermark)
+
+
+def saved(operator: ChangingOperator) -> tuple[Any, ...]:
+    """What Spark has stored of an operator."""
+    return (
+        dict(operator.headers),
+        {label: dict(pieces) for label, pieces in operator.segments.items()},
+        {label: set(timers) for label, timers in operator.timers.items()},
+        operator.watermark,
+    )
+
+
+def restore(operator: ChangingOperator, before: tuple[Any, ...]) -> None:
+    """Go back to what was stored, in another worker."""
+    operator.headers, operator.segments, operator.timers, operator.watermark = before
+    changing_rules._cache.clear()
 
 
 def streamed(
@@ -242,6 +261,22 @@ def wanted_of(query: CompiledQuery, events: Sequence[Row], told: Told) -> list[R
     return found
 
 
+def check_fixed(
+    query: CompiledQuery, events: Sequence[Row], told: Told, rng: random.Random
+) -> None:
+    """The rows of a table that does not change, on a stream and of a table of events."""
+    given = rows_table(query, [row for row, _ in told.rows])
+    parameters = query.plan.source.parameters
+    assert parameters is not None
+    rules = in_one_order(rows_of(query.name, parameters, given))
+    options = StreamOptions({}, rules=hash_of_rows(rules))
+    operator = Operator(query, options, rng=rng, rules=rules)
+    table = table_of(query.plan, events)
+    found = [*operator.advance(table, 0), *operator.finish()]
+    wanted = query.with_options(at_end="closed").match_table(table, rule=given).to_pylist()
+    assert not same_rows(found, wanted), same_rows(found, wanted)
+
+
 def check(seed: int, tally: Counter[str]) -> None:
     """One random stream."""
     rng = random.Random(seed)
@@ -249,6 +284,7 @@ def check(seed: int, tally: Counter[str]) -> None:
     with perhaps_in_sections(rng), warnings.catch_warnings():
         warnings.simplefilter("ignore", EventWarning)
         found, told = streamed(query, events, rules, rng)
+        check_fixed(query, events, told, rng)
         wanted = wanted_of(query, events, told)
     left, right = Counter(map(repr, found)), Counter(map(repr, wanted))
     assert left == right, (
@@ -279,6 +315,52 @@ def test_many_random_changing_rules(first: int) -> None:
         check(seed, tally)
     print(tally)
     assert tally["late"] >= 50, tally
+
+
+@pytest.mark.long
+def test_a_thousand_changes_and_twenty_kills() -> None:
+    """1,000 versions of 50 rules come in 500 micro-batches, of which 20 are run twice."""
+    rng = random.Random(7)
+    text = _QUERIES[1].format(w=20, d=3)
+    query = only_query(celc.compile(_DECLARED + text, order_by="event_time"))
+    query = query.with_options(positions=False)
+    events = [
+        {
+            "type": rng.choice("ABC"),
+            "id": rng.randint(1, 3),
+            "v": rng.randint(0, 9),
+            "event_time": instant(2 * number),
+        }
+        for number in range(1, 1001)
+    ]
+    rules = [
+        {
+            "key": number % 50,
+            "low": rng.randint(4, 9),
+            "since": instant(100 + 2 * number - number % 2),
+            "until": None if rng.random() < 0.7 else instant(130 + 2 * number),
+        }
+        for number in range(1000)
+    ]
+    kills = set(rng.sample(range(500), 20))
+    operator = ChangingOperator(query, StreamOptions({}, buckets=3), rng=rng)
+    table, found, held = table_of(query.plan, events), list[Row](), 0
+    for number in range(500):
+        operator.arriving = rows_table(query, rules[2 * number : 2 * number + 2])
+        watermark = 0 if number == 0 else 4 * number - 3
+        batch = table.slice(2 * number, 2)
+        if number in kills:
+            before = saved(operator)
+            operator.advance(batch, watermark)
+            restore(operator, before)
+        found += operator.advance(batch, watermark)
+        held = max(held, sum(one["rules"] for one in operator.kept.values()))
+    found += operator.finish()
+    closed = query.with_options(at_end="closed")
+    wanted = closed.match_table(table, rule=rows_table(query, rules)).to_pylist()
+    assert len(wanted) > 1000
+    assert not same_rows(found, wanted)
+    assert held < 200, held
 
 
 def main() -> None:

@@ -38,7 +38,8 @@ def with_times(parameters: Parameters, rows: Rows) -> Rows:
     check_times(parameters, rows)
     until, ends = _cut(parameters, rows, (since, begins), (until, ends))
     first, last = stretch_of(rows.columns[valid.since].type, (since, begins), (until, ends))
-    return Rows(rows.count, {**rows.columns, valid.first: first, valid.last: last})
+    columns = {**rows.columns, valid.first: first, valid.last: last}
+    return Rows(rows.count, columns, frozenset((valid.first, valid.last)))
 
 
 Times = tuple[np.ndarray, np.ndarray]
