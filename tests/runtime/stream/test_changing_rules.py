@@ -1,0 +1,96 @@
+"""States of streams whose table of parameters is a stream as well, without Spark."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+import pytest
+from celc_runtime import CompiledQuery
+from celc_runtime.plan.errors import EventError, StateError
+from celc_runtime.rules.rows import rows_of
+from celc_runtime.stream import changing_rules
+from celc_runtime.stream.changing_rules import check_header
+from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.rules import hash_of_rows, in_one_order
+from celc_runtime.stream.tasks import check_header as check_fixed_header
+from engines import interpreted, only_query, table_of
+from parameters import rows_table
+from streams_by_hand import Operator, instant
+from test_random_changing_rules import ChangingOperator
+
+import celc
+
+_QUERY = """CREATE STREAM S { EVENT A { v: INT, ts: TIMESTAMP } }
+PARAMETERS rule { key: INT, since: TIMESTAMP, until: TIMESTAMP } VALID [since, until)
+SELECT x[v], y[v], rule FOR EACH rule WHERE (A AS x ; A AS y) FILTER x.v = rule.key
+WITHIN 9 MILLISECONDS [ts]
+"""
+
+
+def _query() -> CompiledQuery:
+    with interpreted():
+        return only_query(celc.compile(_QUERY, order_by="ts")).with_options(positions=False)
+
+
+def _begun(query: CompiledQuery) -> ChangingOperator:
+    operator = ChangingOperator(query, StreamOptions({}), rng=random.Random(0))
+    operator.arriving = rows_table(query, [{"key": 1}])
+    operator.advance(table_of(query.plan, [{"type": "A", "v": 1, "ts": instant(5)}]), 0)
+    return operator
+
+
+def test_checkpoints_of_fixed_tables_and_of_streams_are_told_apart() -> None:
+    query = _query()
+    parameters = query.plan.source.parameters
+    assert parameters is not None
+    rows = in_one_order(rows_of(query.name, parameters, rows_table(query, [{"key": 1}])))
+    options = StreamOptions({}, rules=hash_of_rows(rows))
+    fixed = Operator(query, options, rules=rows)
+    fixed.advance(table_of(query.plan, [{"type": "A", "v": 1, "ts": instant(5)}]), 0)
+    (label,) = fixed.headers
+    changing = _begun(query).headers[label]
+    with pytest.raises(StateError, match="not of a stream whose table of parameters is a stream"):
+        check_header(query.program, StreamOptions({})._asdict(), label, fixed.headers[label])
+    with pytest.raises(StateError):
+        check_fixed_header(query.program, options._asdict(), label, changing)
+    check_header(query.program, StreamOptions({})._asdict(), label, changing)
+
+
+def test_a_damaged_byte_is_refused() -> None:
+    query = _query()
+    stored = _begun(query)
+    ((label, header),) = stored.headers.items()
+    pieces = stored.segments[label]
+    later = table_of(query.plan, [{"type": "A", "v": 1, "ts": instant(70)}])
+
+    def read(header: bytes, pieces: dict[int, bytes]) -> None:
+        changing_rules._cache.clear()
+        operator = ChangingOperator(query, StreamOptions({}), rng=random.Random(0))
+        operator.headers, operator.segments = {label: header}, {label: dict(pieces)}
+        operator.timers = {name: set(timers) for name, timers in stored.timers.items()}
+        operator.advance(later, 60)
+
+    read(header, pieces)
+    for place in range(0, len(header), 5):
+        with pytest.raises(StateError):
+            read(_changed(header, place), pieces)
+    for name, data in pieces.items():
+        for place in range(0, len(data), 97):
+            with pytest.raises(StateError):
+                read(header, {**pieces, name: _changed(data, place)})
+
+
+def _changed(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+def test_a_row_that_ends_before_it_begins_ends_the_stream() -> None:
+    query = _query()
+    operator = ChangingOperator(query, StreamOptions({}))
+    row = {"key": 1, "since": instant(9), "until": instant(8)}
+    operator.arriving = rows_table(query, [row])
+    nothing = table_of(query.plan, [{"type": "A", "v": 1, "ts": instant(5)}])
+    advance = partial(operator.advance, nothing.slice(0, 0), 0)
+    with pytest.raises(EventError, match=r"row \{key: 1, since: .*valid until .* before it begins"):
+        advance()
