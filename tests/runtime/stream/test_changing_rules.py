@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import random
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from celc_runtime import CompiledQuery
@@ -12,6 +15,7 @@ from celc_runtime.rules.rows import rows_of
 from celc_runtime.stream import changing_rules
 from celc_runtime.stream.changing_rules import check_header
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.monitor import monitor
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from celc_runtime.stream.tasks import check_header as check_fixed_header
 from engines import interpreted, only_query, table_of
@@ -94,3 +98,23 @@ def test_a_row_that_ends_before_it_begins_ends_the_stream() -> None:
     advance = partial(operator.advance, nothing.slice(0, 0), 0)
     with pytest.raises(EventError, match=r"row \{key: 1, since: .*valid until .* before it begins"):
         advance()
+
+
+def test_monitor_shows_what_becomes_of_rules() -> None:
+    counts = {"rows": 3, "rules": 7, "rules_added": 2, "rules_ended": 1, "rules_late": 4}
+    progress = {
+        "batchId": 0,
+        "durationMs": {},
+        "eventTime": {"watermark": "2026-01-01T00:00:00.000Z"},
+        "observedMetrics": {"celc_q": SimpleNamespace(asDict=lambda: counts)},
+    }
+    query: Any = SimpleNamespace(isActive=False, recentProgress=[progress], exception=lambda: None)
+    out = io.StringIO()
+    monitor(query, stream=out)
+    head, line = out.getvalue().splitlines()
+    assert head.split()[-6:] == ["rules", "added", "ended", "late", "rules", "watermark"]
+    assert line.split()[-5:] == ["7", "2", "1", "4", "2026-01-01T00:00:00"]
+    del counts["rules"]
+    out = io.StringIO()
+    monitor(query, stream=out)
+    assert out.getvalue().splitlines()[0].split()[-2:] == ["state", "watermark"]
