@@ -57,6 +57,7 @@ def test_equal_answers_are_proved(old: str, new: str) -> None:
         ("SELECT a WHERE (A AS a){4}", "SELECT a WHERE (A AS a){5}", 4),
         (f"{AB} FILTER a.x = b.x", f"{AB} FILTER a.x >= b.x", 2),
         (f"{AB} FILTER a.x = b.x", f"{AB} FILTER a.x = b.x OR a.x IS NULL", 2),
+        (f"{AB} FILTER a.x > 3 AND b.x = a.x", f"{AB} FILTER a.x > 3 AND b.x >= a.x", 2),
         ("SELECT * WHERE A AS a ; !B ; A AS c", "SELECT * WHERE A AS a ; A AS c", 3),
         (
             "SELECT * WHERE A AS a ; !B FOR 1 MINUTE [ts]",

@@ -155,29 +155,26 @@ def _match(
         asked = writer.side(edits)
     except CelError:
         return nothing  # SELECT or a condition names a label that other operands of OR have
-    told: list[pa.Table] = []
 
     def answers(found: Difference) -> bool:
-        told[:] = [side.alone.rows(found.events, found.parameters)]
-        return len(told[0]) > 0
+        return len(side.alone.rows(found.events, found.parameters)) > 0
 
     found = _found(writer.side(edits, never=True), asked, seconds, answers)
     if found is None:
         return nothing
-    return Example(of, line, column, False, found.events, told[0], found.parameters, found.shortest)
+    answer = side.alone.rows(found.events, found.parameters)
+    return Example(of, line, column, False, found.events, answer, found.parameters, found.shortest)
 
 
 def _near(side: Side, writer: _Texts, near: BriefNear, part: Part, seconds: float) -> Example:
     """A smallest stream with a near miss of a part."""
     line, column = side.source.line_and_column(part.place.start)
-    told: list[pa.Table] = []
 
-    def misses(found: Difference) -> bool:
+    def misses(found: Difference) -> pa.Table:
         rows = near.rows(found.events, found.parameters)
         places = rows.select(["line", "column"]).to_pylist()
-        at = [place == {"line": line, "column": column} for place in places]
-        told[:] = [rows.filter(at)] if any(at) else []
-        return any(at)
+        is_here = [place == {"line": line, "column": column} for place in places]
+        return rows.filter(is_here) if any(is_here) else rows.slice(0, 0)
 
     found = None
     try:
@@ -185,12 +182,12 @@ def _near(side: Side, writer: _Texts, near: BriefNear, part: Part, seconds: floa
     except CelError:
         pass  # a part of the text that stands only inside others
     else:
-        found = _found(*sides, seconds, misses)
+        found = _found(*sides, seconds, lambda one: len(misses(one)) > 0)
     text = side.source.slice(part.place)
     if found is None:
         return Example(text, line, column, True, None, None, {}, False)
     events, parameters = found.events, found.parameters
-    return Example(text, line, column, True, events, told[0], parameters, found.shortest)
+    return Example(text, line, column, True, events, misses(found), parameters, found.shortest)
 
 
 def _found(

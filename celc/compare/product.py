@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 from celc_runtime.plan.frozen import frozen
@@ -123,6 +124,12 @@ class Machine:
     def context(self, context: int, symbol: int) -> int:
         """The context after an event."""
         return self.letters.machine.following[context][symbol]
+
+    @property
+    def without_matches(self) -> Machine:
+        """The same letters, of which an automaton without matches is made."""
+        nothing: tuple[tuple[Move, ...], ...] = ((),) * self.automaton.symbols
+        return Machine(replace(self.automaton, moves=(nothing,)), self.letters)
 
     @property
     def looks_back(self) -> bool:

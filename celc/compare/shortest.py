@@ -95,9 +95,9 @@ class _Comparison:
                 self._automata = None
             else:
                 if word is None and self._other is None:
-                    return Equal(
-                        "their automata have the same matches, and their clauses are equal"
-                    )
+                    return Equal(PROVED)
+                if self._other is not None and self._match_nothing(self._automata):
+                    return Equal("neither of them has a match")
                 least = None if word is None else len(word.pairs)
         search = Search(self._sides, self._until)
         if least is not None and search.domain.is_exact:
@@ -131,6 +131,15 @@ class _Comparison:
         if why is None:
             why = "their automata differ, but no event is known that shows it, or clauses hide it"
         return Unknown(bound, why)
+
+    def _match_nothing(self, automata: Automata) -> bool:
+        """Whether both automata have no match. Raises TooManyStates."""
+        old, new = automata.machines
+        alone = ((old, new.without_matches), (old.without_matches, new))
+        return all(
+            next(self._words(replace(automata, machines=machines)), None) is None
+            for machines in alone
+        )
 
     def _words(self, automata: Automata) -> Iterator[Word]:
         return differences(

@@ -95,6 +95,16 @@ class Side:
                         found[one.stream, one.name] = replace(one, attributes=kept)
         return found
 
+    def lacking(self, events: pa.Table) -> frozenset[str]:
+        """The columns of a stream that are attributes of other event types than it has."""
+        types = {*events.column(self.options.type_column or "type").to_pylist()}
+        here: set[str] = set()
+        others: set[str] = set()
+        for (_, name), event_type in self.types.items():
+            names = {attribute.name for attribute in event_type.attributes}
+            (here if name in types else others).update(names)
+        return frozenset(others - here)
+
     @cached_property
     def alone(self) -> BriefQuery:
         """The query as users run it."""

@@ -116,15 +116,15 @@ def _numbers(constants: list[Any], type: DataType, compared: bool) -> Iterator[A
     yield from constants
     if type in (DataType.FLOAT, DataType.DOUBLE):
         finite = [one for one in numbers if math.isfinite(one)]
-        if finite:
-            yield finite[-1] + 1
-            yield finite[0] - 1
+        for step in _steps(len(finite), compared):
+            yield finite[-1] + step
+            yield finite[0] - step
         for low, high in itertools.pairwise(finite):
             middle = low / 2 + high / 2
             if low < middle < high:
                 yield middle
         if compared:
-            yield from (1.0, 2.0, 3.0, 100.0)
+            yield from (1.0, 2.0, 3.0, 100.0) if finite else (1.0, 2.0, 3.0)
             for number in finite:
                 yield from (100.0 * number, 100.0 + number)
         elif not finite:
@@ -132,7 +132,12 @@ def _numbers(constants: list[Any], type: DataType, compared: bool) -> Iterator[A
         return
     unit = _unit(type)
     most = 10 ** type.precision if isinstance(type, DecimalType) else _RANGES[type]
-    around = [*(one + unit for one in numbers), *(one - unit for one in numbers)]
+    around = [
+        one + sign * step * unit
+        for step in _steps(len(numbers), compared)
+        for sign in (1, -1)
+        for one in numbers
+    ]
     for low, high in itertools.pairwise(numbers):
         around.append((low + high) // 2)
     if compared or not numbers:
@@ -141,6 +146,14 @@ def _numbers(constants: list[Any], type: DataType, compared: bool) -> Iterator[A
         generic = [begin + unit * step * scale for step in ((1, 2, 3) if compared else (1,))]
         around += generic
     yield from (one for one in around if -most <= one < most)
+
+
+def _steps(constants: int, compared: bool) -> range:
+    """The distances from constants at which values are tried: where events are compared, three in
+    order lie above a constant that all of them must exceed. Of many constants there are fewer."""
+    if constants == 0:
+        return range(0)
+    return range(1, 2 + (min(2, 4 // constants) if compared else 0))
 
 
 def _begin(type: DataType) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -61,12 +61,12 @@ def _diff(arguments: argparse.Namespace, old: Source, new: Source) -> int:
     for text in missing:
         _write(arguments, {"query": text.split(" ")[0], "result": "different", "why": text}, [text])
     for one, other in names:
-        sides = (
+        sides = [
             Side(source, options, query=name, schema=schema)
             for source, name in ((old, one), (new, other))
-        )
+        ]
         found = shortest_difference(*sides, deadline=arguments.seconds)
-        _write(arguments, _object(one, found), [*_lines(one, found)])
+        _write(arguments, _object(one, found), [*_lines(one, found, sides)])
         codes.append(_code(found))
     return next((code for code in (DIFFERENT, NOT_PROVED) if code in codes), SAME)
 
@@ -115,7 +115,7 @@ def _write(arguments: argparse.Namespace, told: dict[str, Any], lines: list[str]
 # --- text -----------------------------------------------------------------------------------------
 
 
-def _lines(name: str, found: Difference | Equal | Unknown) -> Iterator[str]:
+def _lines(name: str, found: Difference | Equal | Unknown, sides: Sequence[Side]) -> Iterator[str]:
     name = visible(name)
     match found:
         case Equal():
@@ -127,7 +127,8 @@ def _lines(name: str, found: Difference | Equal | Unknown) -> Iterator[str]:
             count = counted(len(found.events), "event")
             yield f"{name}: different answers to {_which(found)} {count}:"
             yield ""
-            yield from indented(event_text(found.events).splitlines())
+            lacking = sides[0].lacking(found.events) & sides[1].lacking(found.events)
+            yield from indented(event_text(found.events, lacking).splitlines())
             yield from parameters_lines(found.parameters)
             for side, answer in (("old", found.old), ("new", found.new)):
                 yield ""

@@ -49,21 +49,22 @@ def example(arguments: argparse.Namespace) -> int:
             for one in examples_of(side, arguments.seconds):
                 if one.events is None and not one.of:
                     code = QUERY_WRONG
-                _write(arguments, name, one)
+                _write(arguments, side, one)
         except CelError as problem:
             told = "; ".join(one.message for one in problem.diagnostics)
             tell(f"celc: {visible(name)}: no near misses: {visible(told)}")
     return code
 
 
-def _write(arguments: argparse.Namespace, name: str, one: Example) -> None:
+def _write(arguments: argparse.Namespace, side: Side, one: Example) -> None:
     if arguments.format == "json":
-        say(json.dumps(_object(name, one), ensure_ascii=False, default=str) + "\n")
+        say(json.dumps(_object(side.query.name, one), ensure_ascii=False, default=str) + "\n")
     else:
-        say("".join(f"{line}\n" for line in _lines(name, one)))
+        say("".join(f"{line}\n" for line in _lines(side, one)))
 
 
-def _lines(name: str, one: Example) -> Iterator[str]:
+def _lines(side: Side, one: Example) -> Iterator[str]:
+    name = side.query.name
     what = "a near miss" if one.is_near else "a match"
     whose = f" of `{visible(' '.join(one.of.split()))}`" if one.of else ""
     place = f", line {one.line}" if one.of else ""
@@ -75,7 +76,7 @@ def _lines(name: str, one: Example) -> Iterator[str]:
     events = counted(len(one.events), "event")
     yield f"{visible(name)}: {smallest} with {what}{whose}{place}, {events}:"
     yield ""
-    yield from indented(event_text(one.events).splitlines())
+    yield from indented(event_text(one.events, side.lacking(one.events)).splitlines())
     yield from parameters_lines(one.parameters)
     yield ""
     # Which part it is stands above.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -20,27 +20,23 @@ from celc.interfaces.cli.table import Times, blocks, column_widths, columns
 WIDTH = 100
 
 
-def event_text(events: pa.Table) -> str:
-    """A stream as rows of CSV; as lines of JSON where a column has values that CSV lacks."""
+def event_text(events: pa.Table, lacking: Collection[str] = ()) -> str:
+    """A stream as rows of CSV; as lines of JSON where a column has values that CSV lacks.
+    `lacking`: columns that none of its events has."""
+    kept = [name for name in events.column_names if name not in lacking]
+    events = events.select(kept)
     if any(pa.types.is_nested(one.type) for one in events.schema):
         lines = (
             json.dumps({name: json_ready(value) for name, value in row.items()}, ensure_ascii=False)
             for row in events.to_pylist()
         )
         return "".join(f"{line}\n" for line in lines)
-    kept = [name for name in events.column_names if _matters(events, name)]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(kept)
-    for row in events.select(kept).to_pylist():
+    for row in events.to_pylist():
         writer.writerow([_cell(row[name]) for name in kept])
     return out.getvalue()
-
-
-def _matters(events: pa.Table, name: str) -> bool:
-    """Whether a column has a value."""
-    found = events.column(name)
-    return bool(found.null_count < len(found))
 
 
 def _cell(value: Any) -> str:
