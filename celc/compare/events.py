@@ -74,7 +74,7 @@ def domain_of(
     for side in sides:
         for key, event_type in side.types.items():
             types.setdefault(key_of(side, key), event_type)
-    read = [(side, stages) for side in sides for stages in side.read]
+    read = [stages for side in sides for stages in side.read]
     keys = _keys(sides)
     values: dict[str, tuple[Any, ...]] = {}
     named: dict[str, core.DataType] = {}
@@ -87,40 +87,49 @@ def domain_of(
             if name in asked.clocks and name not in spreads:
                 continue
             named.setdefault(name, attribute.type)
-            if name in spreads:
-                values[name] = spreads[name]
-            elif name in asked.used or name in keys:
-                if name not in values:
-                    found = candidates(name, attribute.type, asked)
-                    if name not in asked.used:
-                        found = (default(attribute.type),)
-                        if keys[name]:
-                            found = candidates(name, attribute.type, _compared(name))
-                    values[name] = found
-            else:
-                continue
-            names.append(name)
+            found = spreads.get(name) or values.get(name) or _values(attribute, asked, keys)
+            if found:
+                values[name] = found
+                names.append(name)
         lists = [values[name] for name in names]
         if prod(map(len, lists)) > MOST_COMBINATIONS:
             sampled.append(event_type.name)
-        truths = [_SymbolOf(stages, event_type) for _, stages in read]
-        compared = [
-            name for name in names if name in asked.several or name in spreads or name in keys
-        ]
+        truths = [_SymbolOf(stages, event_type) for stages in read]
+        told_apart = (*asked.several, *spreads, *keys)
+        compared = [name for name in names if name in told_apart]
         for combination in _combinations(lists):
             event = dict(zip(names, combination, strict=True))
             symbols = tuple(symbol(event) for symbol in truths)
             letter = Letter(key, event, symbols, tuple(map(repr, map(event.get, compared))))
-            identity: Any = (key, symbols, letter.compared)
-            if all(symbol == 0 for symbol in symbols):
-                identity = "no query asks for it"
-            elif None in symbols:
-                identity = (key, tuple(map(repr, combination)))
-            letters.setdefault(identity, letter)
+            letters.setdefault(_identity(letter), letter)
     made = tuple(letters.values())
     known = all(None not in letter.symbols for letter in made)
-    exact = known and not sampled and all(_cut_by_values(stages, asked) for _, stages in read)
+    exact = known and not sampled and all(_cut_by_values(stages, asked) for stages in read)
     return Domain(made, values, named, known, tuple(sampled), exact)
+
+
+def _values(
+    attribute: core.AttributeDeclaration, asked: Asked, keys: Mapping[str, bool]
+) -> tuple[Any, ...]:
+    """The values of an attribute; none of one that does not matter. A key by which all queries are
+    partitioned has one value, unless conditions ask for it."""
+    name, type = attribute.name, attribute.type
+    if name in asked.used:
+        return candidates(name, type, asked)
+    if name not in keys:
+        return ()
+    if keys[name]:
+        return candidates(name, type, Asked(several={name: None}, used={name: None}))
+    return (default(type),)
+
+
+def _identity(letter: Letter) -> Any:
+    """What is equal for events that no query tells apart."""
+    if all(symbol == 0 for symbol in letter.symbols):
+        return "no query asks for it"
+    if None in letter.symbols:
+        return letter.type, tuple(map(repr, letter.values.values()))
+    return letter.type, letter.symbols, letter.compared
 
 
 def _cut_by_values(stages: Stages, asked: Asked) -> bool:
@@ -159,10 +168,6 @@ def _is_cut(predicate: core.Predicate, asked: Asked) -> bool:
 def key_of(side: Side, key: TypeKey) -> TypeKey:
     """An event type as both sides know it: by its name, and its stream where that is needed."""
     return key if side.query.needs_stream_column else ("", key[1])
-
-
-def _compared(name: str) -> Asked:
-    return Asked(several={name: None}, used={name: None})
 
 
 def _keys(sides: Sequence[Side]) -> dict[str, bool]:

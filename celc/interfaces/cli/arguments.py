@@ -5,11 +5,13 @@ Long: a list of all commands and options.
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 from celc.interfaces.cli import completion
+from celc.interfaces.cli.compare.arguments import add_comparisons
 from celc.options import AT_END, is_seconds, is_work
 from celc.version import VERSION
 
@@ -88,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_test(commands)
 
-    _add_comparisons(commands)
+    add_comparisons(partial(_command, commands), _add_forms, _seconds)
 
     help = "make the machine code of queries before they are run"
     warm = _command(commands, "warm", help, several=True)
@@ -113,49 +115,6 @@ def parser() -> argparse.ArgumentParser:
     completing = commands.add_parser("completion", help=help, description=help)
     completing.add_argument("shell", choices=completion.SHELLS)
     return parser
-
-
-def _add_comparisons(commands: Any) -> None:
-    diff = _command(commands, "diff", "say what a change of a query changes")
-    diff.add_argument("new", type=Path, metavar="new.cel", help="the file after the change")
-    diff.add_argument("--query", help="which query of both files (default: all, by their names)")
-    diff.add_argument(
-        "--format", choices=["text", "json"], default="text", help="json: an object for each query"
-    )
-    _add_search(diff)
-    diff.add_argument(
-        "--on",
-        action="append",
-        default=[],
-        metavar="EVENTS",
-        help="files as `celc run` reads them: which rows of the answers came and went there",
-    )
-    diff.add_argument(
-        "--parameters",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="with --on, the rows of a parameter set (FOR EACH NAME)",
-    )
-    _add_forms(diff)
-
-    help = "show a smallest stream with a match, and one with a near miss of each part"
-    example = _command(commands, "example", help)
-    example.add_argument("--query", help="which query of the file (default: all)")
-    example.add_argument(
-        "--format", choices=["text", "json"], default="text", help="json: an object a stream"
-    )
-    _add_search(example)
-
-
-def _add_search(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--seconds",
-        type=_seconds,
-        default=20.0,
-        metavar="N",
-        help="end the search of a query after so long (default 20)",
-    )
 
 
 def _add_near(command: argparse.ArgumentParser, help: str) -> None:

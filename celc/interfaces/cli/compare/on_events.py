@@ -15,6 +15,7 @@ from celc.compare.sides import row_text
 from celc.diagnostics.source import Source, visible
 from celc.driver.matcher import Matcher, matches_of
 from celc.driver.pipeline import compile_files
+from celc.interfaces.cli.compare.pairs import DIFFERENT, SAME, pairs_of_queries
 from celc.interfaces.cli.compare.streams import counted, rows_lines
 from celc.interfaces.cli.declaring.schemas import SchemaOfFiles
 from celc.interfaces.cli.match_formats import json_ready
@@ -37,8 +38,6 @@ SHOWN = 20  # rows that came or went, in text
 
 def diff_on(arguments: argparse.Namespace, old: Source, new: Source, opened: ExitStack) -> int:
     """Compare the answers of two files on events; returns the exit code, 0 or 1."""
-    from celc.interfaces.cli.compare.diff import DIFFERENT, SAME, pairs_of_queries
-
     names, missing = pairs_of_queries(old, new, arguments)
     for text in missing:
         if arguments.format != "json":
