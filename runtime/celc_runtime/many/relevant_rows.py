@@ -7,7 +7,7 @@ with an equality then costs what its rows cost, not what the batch costs. This a
 absence of frequent events: between two rows that a match can contain, it reads one of them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +57,7 @@ class RelevantRows:
         self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self._coded: dict[str, tuple[np.ndarray, list[str]]] = {}
         self._by_value: dict[tuple[tuple[str, str], str], dict[object, _Rows]] = {}
+        self._marks: dict[AttributeTest | tuple[str, str], np.ndarray] = {}
 
     def of(self, plan: Plan) -> _Rows:
         """int64: the rows that can matter to a query, in order; without `relevant`, all."""
@@ -69,6 +70,50 @@ class RelevantRows:
             for way in relevant.idempotent
         ]
         return self._united([rows, *firsts]) if firsts else rows
+
+    def marks(self, plans: Iterable[Plan], unknown: str | None = None) -> np.ndarray:
+        """bool: the rows that can matter to one of some queries, and perhaps others. Each condition
+        is tested on all rows, which is faster for a few queries. unknown: an attribute that can
+        have any value."""
+        found = np.zeros(len(self._events), np.bool_)
+        for plan in plans:
+            assert plan.source.relevant is not None
+            for relevant in plan.source.relevant:
+                of_type = self._marked_type((relevant.stream, relevant.type))
+                ways = (*relevant.ways, *relevant.idempotent)
+                for way in ways or ((),):
+                    on_way = of_type
+                    for clause in way:
+                        if unknown in [test.attribute for test in clause]:
+                            continue
+                        tests = [self._marked(test) for test in clause]
+                        on_way = on_way & np.logical_or.reduce(tests)
+                    found |= on_way
+        return found
+
+    def _marked(self, test: AttributeTest) -> np.ndarray:
+        if test not in self._marks:
+            self._marks[test] = self._holds(test, slice(None))
+        return self._marks[test]
+
+    def _marked_type(self, type: tuple[str, str]) -> np.ndarray:
+        if type not in self._marks:
+            self._marks[type] = self._is_of(*type)
+        return self._marks[type]
+
+    def _is_of(self, stream: str, type: str) -> np.ndarray:
+        """bool: the rows of an event type."""
+        plan = self._plan
+        if plan.source.type_name not in self._events.schema.names:
+            return np.ones(len(self._events), np.bool_)
+        asked = {plan.source.type_name: type}
+        if plan.source.stream_column:
+            asked["stream"] = stream
+        found = np.ones(len(self._events), np.bool_)
+        for name, value in asked.items():
+            codes, texts = self._texts(name)
+            found &= codes == (texts.index(value) if value in texts else len(texts))
+        return found
 
     def _on_ways(self, relevant: Relevant) -> Iterator[_Rows]:
         """The rows of a type on its ways. Left out are ways on which one row stands for several."""
@@ -131,10 +176,10 @@ class RelevantRows:
         if plan.source.type_name not in self._events.schema.names:
             return {plan.source.declared_types[0]: np.arange(rows)}
         codes, names = self._texts(plan.source.type_name)
-        streams, of_streams = np.zeros(rows, np.int64), [""]
+        streams, of_streams = np.zeros(rows, codes.dtype), [""]
         if plan.source.stream_column:
             streams, of_streams = self._texts("stream")
-        groups = _grouped(streams * len(names) + codes)
+        groups = _grouped(streams.astype(np.int64) * len(names) + codes)
         if plan.source.stream_column:
             pairs = [(stream, name) for stream in of_streams for name in names]
             return {pairs[code]: group for code, group in groups.items()}
@@ -185,7 +230,7 @@ class RelevantRows:
             self._values[name] = values, whole
         return self._values[name]
 
-    def _holds(self, test: AttributeTest, rows: _Rows) -> np.ndarray:
+    def _holds(self, test: AttributeTest, rows: _Rows | slice) -> np.ndarray:
         """bool[rows]: where a test is true. Patterns and the order of texts count as true."""
         column = self._events.column(test.attribute)
         if test.operator in ("is_null", "is_not_null"):
@@ -207,7 +252,7 @@ class RelevantRows:
         found: np.ndarray = truth & valid
         return found
 
-    def _holds_of_texts(self, test: AttributeTest, rows: _Rows) -> np.ndarray:
+    def _holds_of_texts(self, test: AttributeTest, rows: _Rows | slice) -> np.ndarray:
         """The same for texts; each different text is tested once."""
         codes, values = self._texts(test.attribute)
         known = [value is not None and _holds_of_text(test, value) for value in values]
@@ -215,10 +260,10 @@ class RelevantRows:
         return found
 
     def _texts(self, name: str) -> tuple[np.ndarray, list[str]]:
-        """(int64[rows], the codes of texts, −1 for NULL; the texts of these codes)."""
+        """(integers[rows], the codes of texts, −1 for NULL; the texts of these codes)."""
         if name not in self._coded:
             text = coded(self._events.column(name))
-            codes = np.asarray(text.indices.fill_null(-1)).astype(np.int64)
+            codes = np.asarray(text.indices.fill_null(-1) if text.null_count else text.indices)
             self._coded[name] = codes, text.dictionary.to_pylist()
         return self._coded[name]
 

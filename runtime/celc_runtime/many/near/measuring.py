@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,36 +15,41 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.matches.values import LabelValues, computed_column
 from celc_runtime.arrow.tables.event_tables import table_of
+from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.near.queries import ROW, BentComparison, Bound, Took, Whole
 from celc_runtime.program import Program, Rows
 
+Texts = Callable[[np.ndarray], tuple[pa.Array, pa.Array]]
+"""What was asked and found, of some matches by their numbers (int64)."""
+
 
 @dataclass(eq=False)
 class Measured:
-    """How far each match bends its part, from 0 (NaN: it does not), and the texts of what was asked
-    and found: `texts(rows)` for some of the matches."""
+    """How far each match bends its part, from 0 (NaN: it does not), and what tells the texts of
+    what was asked and found. They are made for the few matches that are near misses."""
 
     amounts: np.ndarray
-    asked: pa.Array
-    found: pa.Array
-    places: np.ndarray | None = None
-    """The place of each match's texts; None: its own."""
+    told: Texts
+    events: Mapping[int, str] = field(default_factory=dict)
+    """What was found of some matches, where another query finds it."""
 
     def texts(self, rows: np.ndarray) -> tuple[pa.Array, pa.Array]:
         """What was asked and found, for these matches."""
-        places = pa.array(rows if self.places is None else self.places[rows])
-        return self.asked.take(places), self.found.take(places)
-
-    def tell(self, found: pa.Array) -> None:
-        """Say later what was found of each match."""
-        self.found = found
+        asked, found = self.told(rows)
+        if self.events:
+            texts = zip(rows.tolist(), found.to_pylist(), strict=True)
+            found = pa.array([self.events.get(row, text) for row, text in texts], pa.string())
+        return asked, found
 
 
 def whole(measure: Whole, matches: int) -> Measured:
     """A part of which there is no more and less."""
-    asked, found = (_same(text, matches) for text in (measure.asked, measure.found))
-    return Measured(np.ones(matches), asked, found)
+
+    def told(rows: np.ndarray) -> tuple[pa.Array, pa.Array]:
+        return _same(measure.asked, len(rows)), _same(measure.found, len(rows))
+
+    return Measured(np.ones(matches), told)
 
 
 def _same(text: str | None, matches: int) -> pa.Array:
@@ -60,8 +65,12 @@ def took(measure: Took, rows: pa.Table, table: pa.Table, lists: Sequence[pa.List
     with np.errstate(all="ignore"):
         over = (lengths - measure.size) / measure.size
     amounts = np.where(over > 0, over, math.nan)
-    written = pa.array([_length_text(measure, one) for one in lengths.tolist()], pa.string())
-    return Measured(amounts, _same(measure.asked, len(rows)), written)
+
+    def told(rows: np.ndarray) -> tuple[pa.Array, pa.Array]:
+        written = [_length_text(measure, one) for one in lengths[rows].tolist()]
+        return _same(measure.asked, len(rows)), pa.array(written, pa.string())
+
+    return Measured(amounts, told)
 
 
 def _length_text(measure: Took, length: float) -> str:
@@ -123,8 +132,12 @@ def compared(
     """A comparison; `lists` are the rows of each label, `program` that of the query that measures
     it, `parameters` the one row of the parameter set."""
     choices = _choices(measure, lists, matches)
-    values = _values(choices, table, program, parameters)
-    columns = {item.name: computed_column(item, values) for item in program.plan.answer.expressions}
+    events = _events(program, table)
+    values = _values(choices, events, program, parameters)
+    expressions = {item.name: item for item in program.plan.answer.expressions}
+    needed = {"holds", *(one.moving for one in measure.bounds)}
+    needed |= {one.staying for one in measure.bounds}
+    columns = {name: computed_column(expressions[name], values) for name in sorted(needed)}
     furthest = np.full(len(choices.matches), -1.0)
     bent_by = np.zeros(len(choices.matches), np.int64)
     for number, bound in enumerate(measure.bounds):
@@ -135,30 +148,46 @@ def compared(
     needs = ~np.asarray(columns["holds"].to_numpy(zero_copy_only=False), np.bool_)
     amounts = np.full(matches, math.nan)
     places = np.zeros(matches, np.int64)
-    for place in np.flatnonzero(needs):
-        match = choices.matches[place]
-        if not amounts[match] >= furthest[place]:
-            amounts[match], places[match] = furthest[place], place
-    asked, found = (_texts(measure, columns, side, bent_by) for side in ("moving", "staying"))
-    return Measured(amounts, asked, found, places)
+    # The choice that bends furthest, of equal ones the first.
+    bends = np.flatnonzero(needs)
+    if not (np.diff(choices.matches) > 0).all():
+        bends = bends[np.lexsort((bends, -furthest[bends], choices.matches[bends]))]
+        _, first = np.unique(choices.matches[bends], return_index=True)
+        bends = bends[first]
+    amounts[choices.matches[bends]], places[choices.matches[bends]] = furthest[bends], bends
+
+    def told(rows: np.ndarray) -> tuple[pa.Array, pa.Array]:
+        chosen = choices.taken(places[rows])
+        values = _values(chosen, events, program, parameters)
+        bounds = bent_by[places[rows]]
+        asked, found = (
+            _texts(measure, expressions, values, side, bounds) for side in ("moving", "staying")
+        )
+        return asked, found
+
+    return Measured(amounts, told)
 
 
 def _texts(
-    measure: BentComparison, columns: Mapping[str, pa.Array], side: str, bent_by: np.ndarray
+    measure: BentComparison,
+    expressions: Mapping[str, Computed],
+    values: LabelValues,
+    side: str,
+    bent_by: np.ndarray,
 ) -> pa.Array:
     """The text of one side of each choice, of the bound that it bends."""
-    texts = [_text(getattr(bound, side), columns) for bound in measure.bounds]
+    texts = [_text(getattr(bound, side), expressions, values) for bound in measure.bounds]
     if len(texts) == 1:
         return texts[0]
     return pc.choose(pa.array(bent_by), *texts)
 
 
-def _text(name: str, columns: Mapping[str, pa.Array]) -> pa.Array:
+def _text(name: str, expressions: Mapping[str, Computed], values: LabelValues) -> pa.Array:
     """The values of one side as CAST AS STRING writes them in Spark."""
-    if f"{name}_text" in columns:
-        return columns[f"{name}_text"].cast(pa.string())
-    values = columns[name].cast(pa.int64()).to_pylist()
-    return pa.array([None if one is None else interval_text(one) for one in values], pa.string())
+    if f"{name}_text" in expressions:
+        return computed_column(expressions[f"{name}_text"], values).cast(pa.string())
+    lengths = computed_column(expressions[name], values).cast(pa.int64()).to_pylist()
+    return pa.array([None if one is None else interval_text(one) for one in lengths], pa.string())
 
 
 def interval_text(microseconds: int) -> str:
@@ -181,6 +210,17 @@ class _Choices:
     labels: tuple[str, ...]
     offsets: tuple[np.ndarray, ...]
     entries: tuple[np.ndarray, ...]
+
+    def taken(self, places: np.ndarray) -> _Choices:
+        """Some of the choices."""
+        offsets, entries = [], []
+        for begins, rows in zip(self.offsets, self.entries, strict=True):
+            sizes = np.diff(begins)[places]
+            ends = np.cumsum(sizes)
+            inside = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
+            offsets.append(np.concatenate([[0], ends]).astype(np.int32))
+            entries.append(rows[np.repeat(begins[:-1][places], sizes) + inside])
+        return _Choices(self.matches[places], self.labels, tuple(offsets), tuple(entries))
 
 
 def _choices(measure: BentComparison, lists: Mapping[str, pa.ListArray], matches: int) -> _Choices:
@@ -226,13 +266,18 @@ def _each_choice(
     return _Choices(np.array(found, np.int64), tuple(entries), tuple(offsets), tuple(flat))
 
 
-def _values(
-    choices: _Choices, table: pa.Table, program: Program, parameters: Mapping[str, Rows]
-) -> LabelValues:
-    """What the expressions of the query that measures are taken of."""
+def _events(program: Program, table: pa.Table) -> pa.Table:
+    """The events as the query that measures reads them, in one piece."""
     read = table_of(program, table).combine_chunks()
     batches = read.to_batches() or [pa.RecordBatch.from_pylist([], read.schema)]
-    events = pa.Table.from_batches([conforming(program.plan, batch) for batch in batches])
+    found = pa.Table.from_batches([conforming(program.plan, batch) for batch in batches])
+    return found.combine_chunks()
+
+
+def _values(
+    choices: _Choices, events: pa.Table, program: Program, parameters: Mapping[str, Rows]
+) -> LabelValues:
+    """What the expressions of the query that measures are taken of."""
 
     def look_up(attribute: str, rows: np.ndarray) -> pa.Array:
         return events[attribute].combine_chunks().take(pa.array(rows))

@@ -16,7 +16,7 @@ from celc_runtime.many.groups import reading_all
 from celc_runtime.many.near.on_spark import as_on_spark, on_spark
 from celc_runtime.many.near.search import Runs, Search
 from celc_runtime.plan.errors import EventWarning
-from celc_runtime.plan.near.queries import ROW, TOLD, TOUCHED, NearPlan
+from celc_runtime.plan.near.queries import MATCHES, ROW, TOLD, TOUCHED, NearPlan
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program, Rows, ShippedFunction
 from celc_runtime.rules.any_query import with_tables
@@ -48,6 +48,12 @@ class NearRuns:
         """The columns of a near miss on one machine: those of a match, and what was bent."""
         told = (pa.field(name, arrow_type(type)) for name, type in TOLD.items())
         return pa.schema([*self.answer.output_schema, *told])
+
+    @cached_property
+    def bent_reading(self) -> Program:
+        """The same of the queries that are run, with what the queries add to the events."""
+        names = [MATCHES, *(one.name for one in self.plan.bent)]
+        return reading_all({name: self.queries[name].program for name in names})
 
     def near_misses(self, events: Any, **parameters: Any) -> Any:
         """The near misses of a table, in the order of their parts and starts; of a DataFrame of
@@ -81,12 +87,17 @@ class NearRuns:
         options: as `with_options` takes them, of all queries that are run."""
         table = self._read(events)
         asked = self.plan, self.queries, self.output_schema
-        found = [Search(*asked, table, one, options).found() for one in _row_by_row(given)]
+        found = [
+            Search(*asked, table, one, options, self.bent_reading).found()
+            for one in _row_by_row(given)
+        ]
         return pa.concat_tables([*found, self.output_schema.empty_table()])
 
     def _tell_of_taken(self, found: pa.Table) -> None:
         """Warn of the rows whose comparison was taken away: they can be ordinary events."""
         taken = [(one.part, one.line, one.column) for one in self.plan.bent if one.taken]
+        if not taken:
+            return
         told = zip(*(found[name].to_pylist() for name in ("part", "line", "column")), strict=True)
         rows = sum(one in taken for one in told)
         if rows:

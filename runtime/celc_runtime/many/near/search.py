@@ -4,18 +4,18 @@ then gives the matches that have none of these events; of each start the nearest
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.matches.output import FirstMatches
+from celc_runtime.many.near.few_rows import FewRows, takes_few
 from celc_runtime.many.near.measuring import Measured, compared, distance, took, whole
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.frozen import frozen
@@ -54,12 +54,20 @@ class Candidates:
     measured: Measured
 
 
+class Known(NamedTuple):
+    """Matches of the query that no near miss can be, and their starts."""
+
+    matches: frozenset[Any]
+    starts: frozenset[int]
+
+
 @dataclass(frozen=True, eq=False)
 class Search:
     """The near misses of one table, of a query FOR EACH for one row of its parameters.
 
     table: the events, sorted, with the number of each row in `ROW`. schema: of the answer. options:
-    as `with_options` takes them, of all queries that are run.
+    as `with_options` takes them, of all queries that are run. reading: reads what the bent queries
+    do; it is never run.
     """
 
     plan: NearPlan
@@ -68,6 +76,7 @@ class Search:
     table: pa.Table
     parameters: Mapping[str, Rows]
     options: Mapping[str, Any]
+    reading: Program
 
     @property
     def answer(self) -> Program:
@@ -79,21 +88,45 @@ class Search:
         table = self.table
         touched = np.zeros(len(table), np.bool_)
         plain = table.append_column(TOUCHED, pa.array(touched))
-        matches = self._run(MATCHES, plain)
+        few = self._few_rows(plain)
+        matches = self._matches(MATCHES, plain, few)
         for name in self.plan.lists:
             touched[matches[name].combine_chunks().flatten().to_numpy()] = True
         table = table.append_column(TOUCHED, pa.array(touched))
         # A match without labels touches nothing.
-        known = self._identities(_without_labels(matches, self.plan.lists))
+        of_query = [_without_labels(matches, self.plan.lists)]
         if self.plan.waits:
-            known |= self._identities(self._run(UNDECIDED, table, at_end="closed"))
-        found = [self._candidates(bent, table) for bent in self.plan.bent]
-        chosen = self._nearest(found, known)
+            of_query.append(self._run(UNDECIDED, table, at_end="closed"))
+        known = Known(
+            frozenset().union(*map(self._identities, of_query)),
+            frozenset().union(*(one["start_pos"].to_pylist() for one in of_query)),
+        )
+        if few is not None:
+            few.touch(touched)
+        found = [
+            self._candidates(one, table, self._matches(one.name, table, few))
+            for one in self.plan.bent
+        ]
+        numbers, rows = self._nearest(found, known)
         for number, one in enumerate(found):
-            rows = np.array([row for query, row in chosen if query == number], np.int64)
-            if one.query.evidence is not None and len(rows):
-                self._find(one, rows, table)
-        return self._answer(found, chosen)
+            of_query_rows = rows[numbers == number]
+            if one.query.evidence is not None and len(of_query_rows):
+                self._find(one, of_query_rows, table)
+        return self._answer(found, numbers, rows)
+
+    def _few_rows(self, table: pa.Table) -> FewRows | None:
+        """The events for those queries that can do without others; None: there are none."""
+        names = [MATCHES, *(one.name for one in self.plan.bent)]
+        programs = {name: self.queries[name].program for name in names}
+        few = {name: one for name, one in programs.items() if takes_few(one)}
+        if self.options or not few:
+            return None
+        batches = table.combine_chunks().to_batches()
+        return FewRows(self.reading, few, batches[0]) if len(batches) == 1 else None
+
+    def _matches(self, name: str, table: pa.Table, few: FewRows | None) -> pa.Table:
+        found = None if few is None else few.matches(name)
+        return self._run(name, table) if found is None else found
 
     def _run(self, name: str, table: pa.Table, **options: Any) -> pa.Table:
         """The matches of one of the queries. What a run warns of is about matches, of which near
@@ -115,14 +148,14 @@ class Search:
 
     def _lists(self, rows: pa.Table) -> dict[str, pa.ListArray]:
         """The rows of each label; of one that is gone with a part none."""
-        empty = pa.array([[]] * len(rows), pa.list_(pa.int64()))
+        nothing = np.zeros(len(rows) + 1, np.int32)
+        empty = pa.ListArray.from_arrays(pa.array(nothing), pa.array([], pa.int64()))
         return {
             label: rows[name].combine_chunks() if name in rows.column_names else empty
             for label, name in self.plan.columns
         }
 
-    def _candidates(self, bent: BentQuery, table: pa.Table) -> Candidates:
-        rows = self._run(bent.name, table)
+    def _candidates(self, bent: BentQuery, table: pa.Table, rows: pa.Table) -> Candidates:
         lists = self._lists(rows)
         match bent.measure:
             case Whole():
@@ -163,10 +196,9 @@ class Search:
                 continue
             if row not in first or events[0][ROW] < first[row][ROW]:
                 first[row] = events[0]
-        texts = candidates.measured.found.to_pylist()
-        for row, event in first.items():
-            texts[row] = self._event_text(event, table)
-        candidates.measured.tell(pa.array(texts, pa.string()))
+        candidates.measured.events = {
+            row: self._event_text(event, table) for row, event in first.items()
+        }
 
     def _counts(
         self, evidence: Evidence, event: Any, rows: pa.Table, row: int, table: pa.Table
@@ -193,37 +225,56 @@ class Search:
         time = table[source.order_by[0]].slice(event[ROW], 1).combine_chunks()
         return f"{kind} at {pc.cast(time, pa.string())[0].as_py()}"
 
-    def _nearest(self, found: Sequence[Candidates], known: set[Any]) -> list[tuple[int, int]]:
-        """Of each part and start the nearest candidate: the number of its query, and its row."""
+    def _nearest(self, found: Sequence[Candidates], known: Known) -> tuple[np.ndarray, np.ndarray]:
+        """Of each part and start the nearest candidate: (the numbers of their queries, and their
+        rows), in the order of parts and starts."""
         keys = self.answer.plan.source.key_columns
         sizes = [len(one.rows) for one in found]
         if not sum(sizes):
-            return []
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         amounts = np.concatenate([one.measured.amounts for one in found])
         starts, ends = (
             np.concatenate([one.rows[name].to_numpy() for one in found])
             for name in ("start_pos", "end_pos")
         )
         parts = numbered_parts([one.rows.select(keys) for one in found], sum(sizes))
-        order = np.lexsort((ends, amounts, starts, parts))
+        order = np.lexsort((ends, amounts, starts, parts) if keys else (ends, amounts, starts))
         order = order[~np.isnan(amounts[order])]
         begins = np.cumsum([0, *sizes])
-        chosen: list[tuple[float, int, int]] = []
-        for _, group in itertools.groupby(order.tolist(), lambda at: (parts[at], starts[at])):
-            best = None
-            for at in group:
-                near = amounts[at], ends[at]
-                if best is not None and near > best[0][:2]:
-                    break
-                number = int(np.searchsorted(begins, at, "right")) - 1
-                row = at - int(begins[number])
-                place = self._place(found[number], row, near, number, known)
-                if place is not None and (best is None or place < best[0]):
-                    best = place, number, row
-            if best is not None:
-                chosen.append((best[0][2][0], *best[1:]))
+        groups = _groups((parts, starts), order)
+        near = _groups((parts, starts, amounts, ends), order)
+        # Where one is nearer than all others, nothing else has to be compared.
+        first = order[groups[:-1]]
+        is_alone = near[np.searchsorted(near, groups[:-1]) + 1] == groups[:-1] + 1
+        is_alone &= ~np.isin(starts[first], [*known.starts])
+        best = [first[is_alone]]
+        for group in np.flatnonzero(~is_alone).tolist():
+            at = self._compared(order[groups[group] : groups[group + 1]], found, begins, known)
+            best += [] if at is None else [np.array([at])]
+        chosen = np.concatenate(best)
+        numbers = np.searchsorted(begins, chosen, "right") - 1
+        support = np.concatenate([_first_rows(one) for one in found])[chosen]
+        rows = chosen - begins[numbers]
         # Rows are numbered part by part.
-        return [(number, row) for _, number, row in sorted(chosen)]
+        in_order = np.lexsort((rows, numbers, support))
+        return numbers[in_order], rows[in_order]
+
+    def _compared(
+        self, group: np.ndarray, found: Sequence[Candidates], begins: np.ndarray, known: Known
+    ) -> int | None:
+        """The best of the candidates of a start, which are sorted by amount and end; None: all are
+        undecided matches of the query."""
+        best: tuple[tuple[Any, ...], int] | None = None
+        for at in group.tolist():
+            number = int(np.searchsorted(begins, at, "right")) - 1
+            candidates, row = found[number], at - int(begins[number])
+            near = candidates.measured.amounts[row], candidates.rows["end_pos"][row].as_py()
+            if best is not None and near > best[0][:2]:
+                break
+            place = self._place(candidates, row, near, number, known)
+            if place is not None and (best is None or place < best[0]):
+                best = place, at
+        return None if best is None else best[1]
 
     def _place(
         self,
@@ -231,30 +282,48 @@ class Search:
         row: int,
         near: tuple[float, int],
         number: int,
-        known: set[Any],
+        known: Known,
     ) -> tuple[Any, ...] | None:
         """Where a candidate stands among those of its start, the nearest first; None: it is an
         undecided match of the query."""
         labels = {name: tuple(one[row].as_py()) for name, one in candidates.lists.items()}
-        if known and self._identities(candidates.rows.slice(row, 1)) <= known:
+        if known.matches and self._identities(candidates.rows.slice(row, 1)) <= known.matches:
             return None
         support = sorted({place for rows in labels.values() for place in rows})
         shown = tuple(labels[name] for name in self.plan.shown)
         return *near, (*support, math.inf), number, shown
 
-    def _answer(self, found: Sequence[Candidates], chosen: Sequence[tuple[int, int]]) -> pa.Table:
-        schema = self.schema
+    def _answer(
+        self, found: Sequence[Candidates], numbers: np.ndarray, rows: np.ndarray
+    ) -> pa.Table:
         if not found:
-            return schema.empty_table()
-        pieces, order = [], np.empty(len(chosen), np.int64)
-        at = 0
-        for number, one in enumerate(found):
-            mine = [place for place, (query, _) in enumerate(chosen) if query == number]
-            rows = np.array([chosen[place][1] for place in mine], np.int64)
-            order[mine] = np.arange(at, at + len(mine))
-            at += len(mine)
-            pieces.append(_told(one, rows, schema))
+            return self.schema.empty_table()
+        pieces = [
+            _told(one, rows[numbers == number], self.schema) for number, one in enumerate(found)
+        ]
+        order = np.argsort(np.argsort(numbers, kind="stable"), kind="stable")
         return pa.concat_tables(pieces).take(pa.array(order))
+
+
+def _groups(keys: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
+    """int64[groups + 1]: where groups of rows with equal keys begin in an order, and its end."""
+    begins = np.zeros(len(order), np.bool_)
+    begins[:1] = True
+    for key in keys:
+        in_order = key[order]
+        begins[1:] |= in_order[1:] != in_order[:-1]
+    return np.append(np.flatnonzero(begins), len(order))
+
+
+def _first_rows(candidates: Candidates) -> np.ndarray:
+    """float64: the first event of each match that has a label; infinite where none has."""
+    first = np.full(len(candidates.rows), math.inf)
+    for lists in candidates.lists.values():
+        offsets = lists.offsets.to_numpy()
+        has = offsets[1:] > offsets[:-1]
+        values = lists.values.to_numpy(zero_copy_only=False)
+        first[has] = np.minimum(first[has], values[offsets[:-1][has]])
+    return first
 
 
 def _told(candidates: Candidates, rows: np.ndarray, schema: pa.Schema) -> pa.Table:
@@ -263,17 +332,17 @@ def _told(candidates: Candidates, rows: np.ndarray, schema: pa.Schema) -> pa.Tab
     asked, found = candidates.measured.texts(rows)
     bent = candidates.query
     told = {
-        "part": [bent.part] * len(rows),
-        "line": [bent.line] * len(rows),
-        "column": [bent.column] * len(rows),
+        "part": pa.repeat(bent.part, len(rows)),
+        "line": pa.repeat(bent.line, len(rows)),
+        "column": pa.repeat(bent.column, len(rows)),
         "asked": asked,
         "found": found,
-        "amount": candidates.measured.amounts[rows],
+        "amount": pa.array(candidates.measured.amounts[rows]),
     }
     columns = []
     for field in schema:
         if field.name in told:
-            columns.append(pa.array(told[field.name], field.type))
+            columns.append(told[field.name].cast(field.type))
         elif field.name in taken.column_names:
             columns.append(taken[field.name].cast(field.type))
         else:
