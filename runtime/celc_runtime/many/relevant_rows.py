@@ -75,20 +75,21 @@ class RelevantRows:
         """bool: the rows that can matter to one of some queries, and perhaps others. Each condition
         is tested on all rows, which is faster for a few queries. unknown: an attribute that can
         have any value."""
-        found = np.zeros(len(self._events), np.bool_)
+        ways: dict[tuple[tuple[str, str], Way], None] = {}
         for plan in plans:
             assert plan.source.relevant is not None
-            for relevant in plan.source.relevant:
-                of_type = self._marked_type((relevant.stream, relevant.type))
-                ways = (*relevant.ways, *relevant.idempotent)
-                for way in ways or ((),):
-                    on_way = of_type
-                    for clause in way:
-                        if unknown in [test.attribute for test in clause]:
-                            continue
-                        tests = [self._marked(test) for test in clause]
-                        on_way = on_way & np.logical_or.reduce(tests)
-                    found |= on_way
+            for one in plan.source.relevant:
+                for way in (*one.ways, *one.idempotent) or ((),):
+                    kept = [c for c in way if all(test.attribute != unknown for test in c)]
+                    ways[(one.stream, one.type), tuple(kept)] = None
+        found = np.zeros(len(self._events), np.bool_)
+        for type, way in ways:
+            on_way = self._marked_type(type)
+            for clause in way:
+                tests = [self._marked(test) for test in clause]
+                holds = tests[0] if len(tests) == 1 else np.logical_or.reduce(tests)
+                on_way = on_way & holds
+            found |= on_way
         return found
 
     def _marked(self, test: AttributeTest) -> np.ndarray:

@@ -23,7 +23,6 @@ from celc_runtime.plan.near.queries import ROW, TOUCHED
 from celc_runtime.program import Program
 from celc_runtime.run.run_of import run_of
 
-
 _NO_PARTS = np.zeros(0, np.int64)
 
 
@@ -33,8 +32,8 @@ class FewRows:
     def __init__(
         self, reading: Program, programs: Mapping[str, Program], batch: pa.RecordBatch
     ) -> None:
-        """reading: reads all columns that the queries, `programs` by name, read. batch: all events,
-        sorted; whether a match has one is not known yet."""
+        """reading: reads all columns that the queries, `programs` by name, read, but for whether a
+        match has an event: that is not known yet. batch: all events, sorted."""
         prepared = Columns(reading.plan, ties_are_errors=False).prepare(batch)
         events = with_coded_texts(prepared.events)
         relevant = RelevantRows(reading.plan, events, prepared.parts)
@@ -43,18 +42,17 @@ class FewRows:
         if len(prepared.parts):
             begins = np.concatenate([[0], prepared.parts])
             self._positions = rows - begins[np.searchsorted(prepared.parts, rows, side="right")]
-        self._events = events.take(pa.array(rows))
+        self._bare = events.take(pa.array(rows))
         self._plan, self._programs = reading.plan, programs
-        self._relevant = RelevantRows(reading.plan, self._events, _NO_PARTS)
+        self.touch(np.zeros(len(batch), np.bool_))
 
     def touch(self, touched: np.ndarray) -> None:
         """Say which rows of the table are events of matches (bool[rows])."""
-        names = self._events.schema.names
-        if TOUCHED in names:
-            of_rows = touched[self._events.column(ROW).to_numpy()]
-            place = names.index(TOUCHED)
-            self._events = self._events.set_column(place, TOUCHED, pa.array(of_rows))
-            self._relevant = RelevantRows(self._plan, self._events, _NO_PARTS)
+        of_rows = np.zeros(len(self._bare), np.bool_)
+        if ROW in self._bare.schema.names:  # a query without labels reads no numbers of rows
+            of_rows = touched[self._bare.column(ROW).to_numpy()]
+        self._events = self._bare.append_column(TOUCHED, pa.array(of_rows))
+        self._relevant = RelevantRows(self._plan, self._events, _NO_PARTS)
 
     def matches(self, name: str) -> pa.Table | None:
         """The matches of one of the queries; None: it is not one of these."""

@@ -51,9 +51,13 @@ class NearRuns:
 
     @cached_property
     def bent_reading(self) -> Program:
-        """The same of the queries that are run, with what the queries add to the events."""
+        """The same of the queries that are run, with the numbers of rows."""
         names = [MATCHES, *(one.name for one in self.plan.bent)]
-        return reading_all({name: self.queries[name].program for name in names})
+        reading = reading_all({name: self.queries[name].program for name in names})
+        source = reading.plan.source
+        kept = tuple(one for one in source.attributes if one.name != TOUCHED)
+        plan = replace(reading.plan, source=replace(source, attributes=kept))
+        return replace(reading, plan=plan)
 
     def near_misses(self, events: Any, **parameters: Any) -> Any:
         """The near misses of a table, in the order of their parts and starts; of a DataFrame of

@@ -85,48 +85,49 @@ class Search:
 
     def found(self) -> pa.Table:
         """The near misses, in the order of their parts and starts."""
-        table = self.table
-        touched = np.zeros(len(table), np.bool_)
-        plain = table.append_column(TOUCHED, pa.array(touched))
-        few = self._few_rows(plain)
-        matches = self._matches(MATCHES, plain, few)
+        touched = np.zeros(len(self.table), np.bool_)
+        few = self._few_rows()
+        matches = None if few is None else few.matches(MATCHES)
+        if matches is None:
+            matches = self._run(MATCHES, self._table(touched))
         for name in self.plan.lists:
             touched[matches[name].combine_chunks().flatten().to_numpy()] = True
-        table = table.append_column(TOUCHED, pa.array(touched))
         # A match without labels touches nothing.
         of_query = [_without_labels(matches, self.plan.lists)]
         if self.plan.waits:
-            of_query.append(self._run(UNDECIDED, table, at_end="closed"))
+            of_query.append(self._run(UNDECIDED, self._table(touched), at_end="closed"))
         known = Known(
             frozenset().union(*map(self._identities, of_query)),
             frozenset().union(*(one["start_pos"].to_pylist() for one in of_query)),
         )
         if few is not None:
             few.touch(touched)
-        found = [
-            self._candidates(one, table, self._matches(one.name, table, few))
-            for one in self.plan.bent
-        ]
-        numbers, rows = self._nearest(found, known)
+        found = []
+        for bent in self.plan.bent:
+            rows = None if few is None else few.matches(bent.name)
+            if rows is None:
+                rows = self._run(bent.name, self._table(touched))
+            found.append(self._candidates(bent, self.table, rows))
+        numbers, chosen = self._nearest(found, known)
         for number, one in enumerate(found):
-            of_query_rows = rows[numbers == number]
-            if one.query.evidence is not None and len(of_query_rows):
-                self._find(one, of_query_rows, table)
-        return self._answer(found, numbers, rows)
+            of_bent = chosen[numbers == number]
+            if one.query.evidence is not None and len(of_bent):
+                self._find(one, of_bent)
+        return self._answer(found, numbers, chosen)
 
-    def _few_rows(self, table: pa.Table) -> FewRows | None:
+    def _table(self, touched: np.ndarray) -> pa.Table:
+        """The events, each with whether a match of the query has it (bool[rows])."""
+        return self.table.append_column(TOUCHED, pa.array(touched))
+
+    def _few_rows(self) -> FewRows | None:
         """The events for those queries that can do without others; None: there are none."""
         names = [MATCHES, *(one.name for one in self.plan.bent)]
         programs = {name: self.queries[name].program for name in names}
         few = {name: one for name, one in programs.items() if takes_few(one)}
         if self.options or not few:
             return None
-        batches = table.combine_chunks().to_batches()
+        batches = self.table.combine_chunks().to_batches()
         return FewRows(self.reading, few, batches[0]) if len(batches) == 1 else None
-
-    def _matches(self, name: str, table: pa.Table, few: FewRows | None) -> pa.Table:
-        found = None if few is None else few.matches(name)
-        return self._run(name, table) if found is None else found
 
     def _run(self, name: str, table: pa.Table, **options: Any) -> pa.Table:
         """The matches of one of the queries. What a run warns of is about matches, of which near
@@ -172,12 +173,11 @@ class Search:
         self,
         candidates: Candidates,
         rows: np.ndarray,
-        table: pa.Table,
     ) -> None:
         """Tell of near misses what stood where it must be absent: the first event of it."""
         evidence = candidates.query.evidence
         assert evidence is not None
-        others = np.ones(len(table), np.bool_)
+        others = np.ones(len(self.table), np.bool_)
         labels = {
             row: tuple(tuple(one[row].as_py()) for one in candidates.lists.values())
             for row in rows.tolist()
@@ -185,7 +185,7 @@ class Search:
         for every in labels.values():
             for places in every:
                 others[list(places)] = False
-        table = table.set_column(table.schema.get_field_index(TOUCHED), TOUCHED, pa.array(others))
+        table = self._table(others)
         found = self._run(evidence.query, table)
         starts = dict(zip(labels.values(), rows.tolist(), strict=True))
         first: dict[int, Any] = {}
