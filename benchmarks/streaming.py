@@ -217,14 +217,22 @@ def measured(
 
 
 def measured_stream(
-    spark: SparkSession, cell: Cell, stream: Stream, files: Sequence[Path], folder: Path
+    spark: SparkSession,
+    cell: Cell,
+    stream: Stream,
+    files: Sequence[Path],
+    folder: Path,
+    rows: Callable[[SparkSession, Path], DataFrame] | None = None,
 ) -> Measured:
-    """What a stream costs on files, in a folder of its own."""
+    """What a stream costs on files, in a folder of its own. rows: reads this folder as a stream;
+    None: the files are Parquet."""
     source = folder / "source"
     source.mkdir(parents=True)
-    schema = spark.read.parquet(str(files[0])).schema
 
     def frame() -> DataFrame:
+        if rows is not None:
+            return stream(rows(spark, source))
+        schema = spark.read.parquet(str(files[0])).schema
         return stream(spark.readStream.schema(schema).parquet(str(source)))
 
     steady = _run(frame(), folder, files[:-1])[cell.warm_up :]

@@ -1,9 +1,12 @@
 """A statement with MATCH_RECOGNIZE in Flink SQL, over a stream of rows; `row_streams.py` asks it.
 
 Flink's planner is among the jars of `pip install ".[flink]"`, as FlinkCEP is (`in_flink`), and the
-clause runs on FlinkCEP's operator. `flink/RowStreams.java` holds the rows in memory, so that Flink
-reads no file, and has neither a checkpoint nor a sink that writes: all that is to its favour. Its
-time is read at the source, from the first row of a file to that of the next one.
+clause runs on FlinkCEP's operator. `flink/RowStreams.java` counts the rows of the answer and drops
+them. Its time is read at the source, from the first row of a file to that of the next one, so the
+start of the JVM and of the job are no part of it. There are three sources: rows in memory, so that
+Flink reads no file; lines of a file (`lines`); and the same with checkpoints (`kept`), so that the
+job can go on after a kill. The first two lose all that they have kept with their process, which is
+to their favour.
 """
 
 from __future__ import annotations
@@ -13,17 +16,19 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import BinaryIO, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from in_flink import OPENED, Child, jars, jdk
+from pyarrow import csv
 
 _SOURCE = Path(__file__).parent / "flink" / "RowStreams.java"
 _JARS = (
     "flink-dist-*.jar",
     "flink-cep-*.jar",
+    "flink-connector-files-*.jar",
     "flink-table-api-java-uber-*.jar",
     "flink-table-planner-loader-*.jar",
     "flink-table-runtime-*.jar",
@@ -41,10 +46,12 @@ def missing() -> str | None:
 
 
 class Counted(NamedTuple):
-    """The rows of a statement, and the CPU seconds of each file but the last one."""
+    """The rows of a statement, and of each file but the last one the seconds of CPU and of the
+    clock."""
 
     rows: int
     seconds: tuple[float, ...]
+    clock: tuple[float, ...]
 
 
 class FlinkRows:
@@ -74,6 +81,19 @@ class FlinkRows:
         """Run a statement over the table `t`; its rows are counted."""
         return _counted(self._child.ask("sql " + " ".join(text.split())))
 
+    def lines(self, text: str) -> Counted:
+        """Run a statement over the table `t`, whose rows are read from a file of lines."""
+        return _counted(self._child.ask("lines " + " ".join(text.split())))
+
+    def kept(self, text: str, interval: float, state: str = "hashmap") -> Counted:
+        """The same with a checkpoint each so many seconds on the clock.
+
+        state: `hashmap`, on the heap, or `rocksdb`, which takes a hundred times the CPU here.
+        """
+        milliseconds = max(10, round(1000 * interval))
+        text = " ".join(text.split())
+        return _counted(self._child.ask(f"kept {state} {milliseconds} {text}"))
+
     def read(self) -> Counted:
         """Read the rows and hand them over by key, without a pattern."""
         return _counted(self._child.ask("read"))
@@ -95,16 +115,26 @@ class FlinkRows:
 
 
 def _counted(answer: str) -> Counted:
-    rows, seconds = answer.split(" ")
-    return Counted(int(rows), tuple(map(float, seconds.split(","))))
+    rows, seconds, clock = answer.split(" ")
+    return Counted(int(rows), *(tuple(map(float, one.split(","))) for one in (seconds, clock)))
+
+
+def write_lines(table: pa.Table, to: Path | BinaryIO) -> None:
+    """Write rows as lines of comma-separated values without a header; times are microseconds."""
+    rows = table.select(["type", "key", "v", "ts"])
+    rows = rows.set_column(3, "ts", rows["ts"].cast(pa.int64()))
+    csv.write_csv(rows, to, csv.WriteOptions(include_header=False, quoting_style="none"))
 
 
 def _write(folder: Path, tables: Sequence[pa.Table]) -> None:
     """Write the columns of the rows in the order of their times, one file for each."""
     letters = pa.array([chr(code) for code in range(128)])
     columns: dict[str, list[np.ndarray]] = {"type": [], "key": [], "v": [], "ts": []}
+    (folder / "rows.csv").unlink(missing_ok=True)
     for table in tables:
         ordered = table.sort_by("ts")
+        with (folder / "rows.csv").open("ab") as lines:
+            write_lines(ordered, lines)
         columns["type"].append(pc.index_in(ordered["type"], letters).to_numpy().astype(np.uint8))
         columns["key"].append(ordered["key"].to_numpy().astype("<i4"))
         columns["v"].append(ordered["v"].to_numpy().astype("<f8"))

@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.function.Function;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -21,6 +22,8 @@ import org.apache.flink.api.java.functions.KeySelector;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.connector.datagen.source.DataGeneratorSource;
 import org.apache.flink.connector.datagen.source.GeneratorFunction;
+import org.apache.flink.connector.file.src.FileSource;
+import org.apache.flink.connector.file.src.reader.TextLineInputFormat;
 import org.apache.flink.runtime.util.EnvironmentInformation;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
@@ -39,9 +42,13 @@ import org.apache.flink.types.Row;
  * line of the standard input is a command, and is answered by one line:
  *
  * <pre>
- *   sql TEXT   the number of rows that the statement gives over the table {@code t}, and the seconds
- *              of CPU that each file but the last one took, with commas between
- *   read       the same of a job that has the source, the shuffle by key and the sink alone
+ *   sql TEXT    the number of rows that the statement gives over the table {@code t}; the seconds of
+ *               CPU that each file but the last one took, with commas between; and those on the clock
+ *   read        the same of a job that has the source, the shuffle by key and the sink alone
+ *   lines TEXT  as sql, over rows that are read from {@code rows.csv}
+ *   kept STATE MILLISECONDS TEXT
+ *               as lines, with a checkpoint each so many milliseconds of a state in {@code hashmap},
+ *               on the heap, or {@code rocksdb}
  * </pre>
  *
  * <p>A line that cannot be carried out is answered by {@code error} and the reason. The process ends
@@ -55,8 +62,15 @@ public final class RowStreams {
   private static int rowsOfFile;
   private static final String[] NAMES = new String[128];
 
-  /** The CPU time at which the source came to the first row of each file. */
+  /** The CPU time, and that of the clock, at which the source came to the first row of each file. */
   private static long[] marks;
+
+  private static long[] clocks;
+
+  /** Of the rows of a job that reads lines, how many the source has come to. */
+  private static int came;
+
+  private static Path folder;
 
   /** The rows of a job. It has one slot, and one job runs at a time. */
   private static long found;
@@ -64,7 +78,8 @@ public final class RowStreams {
   public static void main(String[] arguments) throws Exception {
     PrintStream answers = System.out;
     System.setOut(System.err); // nothing but answers goes there
-    read(Path.of(arguments[0]));
+    folder = Path.of(arguments[0]).toAbsolutePath();
+    read();
     rowsOfFile = Integer.parseInt(arguments[1]);
     for (int code = 0; code < NAMES.length; code++) {
       NAMES[code] = String.valueOf((char) code);
@@ -80,11 +95,20 @@ public final class RowStreams {
   private static String answer(String line) {
     try {
       found = 0;
+      came = 0;
       marks = new long[times.length / rowsOfFile + 1];
+      clocks = new long[marks.length];
       String[] words = line.split(" ", 2);
       switch (words[0]) {
         case "sql":
-          sql(words[1]);
+          sql(words[1], environment(new Configuration()), RowStreams::source);
+          break;
+        case "lines":
+          sql(words[1], environment(new Configuration()), RowStreams::lines);
+          break;
+        case "kept":
+          String[] asked = words[1].split(" ", 3);
+          sql(asked[2], environment(kept(asked[0], asked[1])), RowStreams::lines);
           break;
         case "read":
           reading();
@@ -92,11 +116,7 @@ public final class RowStreams {
         default:
           throw new IllegalArgumentException("no such command: " + line);
       }
-      StringBuilder told = new StringBuilder(Long.toString(found)).append(' ');
-      for (int file = 1; file < times.length / rowsOfFile; file++) {
-        told.append(file > 1 ? "," : "").append((marks[file] - marks[file - 1]) / 1e9);
-      }
-      return told.toString();
+      return found + " " + differences(marks) + " " + differences(clocks);
     } catch (Exception error) {
       Throwable cause = error;
       while (cause.getCause() != null) {
@@ -106,10 +126,21 @@ public final class RowStreams {
     }
   }
 
+  private static String differences(long[] moments) {
+    StringBuilder told = new StringBuilder();
+    for (int file = 1; file < times.length / rowsOfFile; file++) {
+      told.append(file > 1 ? "," : "").append((moments[file] - moments[file - 1]) / 1e9);
+    }
+    return told.toString();
+  }
+
   // --- jobs --------------------------------------------------------------------------------------
 
-  private static void sql(String text) throws Exception {
-    StreamExecutionEnvironment environment = environment();
+  private static void sql(
+      String text,
+      StreamExecutionEnvironment environment,
+      Function<StreamExecutionEnvironment, DataStream<Row>> source)
+      throws Exception {
     StreamTableEnvironment tables = StreamTableEnvironment.create(environment);
     Schema schema =
         Schema.newBuilder()
@@ -119,13 +150,13 @@ public final class RowStreams {
             .column("ts", DataTypes.TIMESTAMP_LTZ(3))
             .watermark("ts", "ts - INTERVAL '5' SECOND")
             .build();
-    tables.createTemporaryView("t", source(environment), schema);
+    tables.createTemporaryView("t", source.apply(environment), schema);
     tables.toDataStream(tables.sqlQuery(text)).sinkTo(new Counting());
     environment.execute();
   }
 
   private static void reading() throws Exception {
-    StreamExecutionEnvironment environment = environment();
+    StreamExecutionEnvironment environment = environment(new Configuration());
     source(environment)
         .keyBy((KeySelector<Row, Integer>) row -> (Integer) row.getField(1), Types.INT)
         .map(row -> row)
@@ -134,9 +165,19 @@ public final class RowStreams {
     environment.execute();
   }
 
-  private static StreamExecutionEnvironment environment() {
+  /** What lets a job go on after its process has been killed, as checkpoints of Spark do. */
+  private static Configuration kept(String state, String milliseconds) {
+    Configuration options = new Configuration();
+    options.setString("state.backend.type", state);
+    options.setString("execution.checkpointing.incremental", "true"); // of RocksDB
+    options.setString("execution.checkpointing.interval", milliseconds + " ms");
+    options.setString("execution.checkpointing.dir", folder.resolve("checkpoints").toUri().toString());
+    return options;
+  }
+
+  private static StreamExecutionEnvironment environment(Configuration options) {
     StreamExecutionEnvironment environment =
-        StreamExecutionEnvironment.createLocalEnvironment(1, new Configuration());
+        StreamExecutionEnvironment.createLocalEnvironment(1, options);
     environment.getConfig().enableObjectReuse(); // no copies between chained operators
     return environment;
   }
@@ -157,19 +198,47 @@ public final class RowStreams {
         "rows");
   }
 
-  private static Row row(int number) {
-    if (number % rowsOfFile == 0) {
+  private static DataStream<Row> lines(StreamExecutionEnvironment environment) {
+    org.apache.flink.core.fs.Path path =
+        new org.apache.flink.core.fs.Path(folder.resolve("rows.csv").toUri());
+    return environment
+        .fromSource(
+            FileSource.forRecordStreamFormat(new TextLineInputFormat(), path).build(),
+            WatermarkStrategy.<String>noWatermarks(),
+            "lines")
+        .map(RowStreams::rowOf)
+        .returns(ROW);
+  }
+
+  private static Row rowOf(String line) {
+    mark(came++);
+    int key = line.indexOf(',') + 1, value = line.indexOf(',', key) + 1;
+    int time = line.indexOf(',', value) + 1;
+    return Row.of(
+        NAMES[line.charAt(0)],
+        Integer.parseInt(line, key, value - 1, 10),
+        Double.parseDouble(line.substring(value, time - 1)),
+        Instant.ofEpochMilli(Long.parseLong(line, time, line.length(), 10)));
+  }
+
+  private static void mark(int number) {
+    if (number % rowsOfFile == 0 && number / rowsOfFile < marks.length) {
+      clocks[number / rowsOfFile] = System.nanoTime();
       marks[number / rowsOfFile] =
           ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
               .getProcessCpuTime();
     }
+  }
+
+  private static Row row(int number) {
+    mark(number);
     return Row.of(
         NAMES[types[number]], keys[number], values[number], Instant.ofEpochMilli(times[number]));
   }
 
   // --- rows in and out ---------------------------------------------------------------------------
 
-  private static void read(Path folder) throws IOException {
+  private static void read() throws IOException {
     types = Files.readAllBytes(folder.resolve("type"));
     int count = types.length;
     keys = new int[count];
