@@ -611,6 +611,7 @@ class _Writer:
             ),
             required=self._required(),
             realisable=realisable(made.local),
+            alone=made.around.alone,
         )
         if all(condition.path is None for condition in made.conditions):
             return found

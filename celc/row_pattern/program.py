@@ -8,6 +8,7 @@ their registers. Where these are equal too, the search tries once what follows.
 """
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from celc_runtime.plan.frozen import frozen
 
@@ -91,6 +92,8 @@ class Around:
     """For each condition, the most rows after the row at hand."""
     numbered: bool
     """Whether conditions read MATCH_NUMBER()."""
+    alone: bool
+    """Whether there are conditions, and all of them read nothing but columns of the row at hand."""
 
 
 @frozen
@@ -180,7 +183,25 @@ def _around(made: Automaton, resolved: tuple[Condition, ...]) -> Around:
                 before = max(before, -shift - taken)
     ahead = tuple(max((shift for _, shift in found), default=0) for found in shifts)
     numbered = any(isinstance(node, core.MatchNumber) for nodes in asked for node in nodes)
-    return Around(before, tuple(max(one, 0) for one in ahead), numbered)
+    alone = any(nodes for nodes in asked) and all(map(_is_of_row, chain.from_iterable(asked)))
+    return Around(before, tuple(max(one, 0) for one in ahead), numbered, alone)
+
+
+def _is_of_row(node: core.Expression) -> bool:
+    """Whether a term of a condition reads nothing but columns of the row at hand."""
+    match node:
+        case core.ColumnAt(row=core.Here(shift=0)):
+            return True
+        case (
+            core.ColumnAt()
+            | core.LabelAt()
+            | core.Existing()
+            | core.MatchNumber()
+            | core.AggregateOfRows()
+        ):
+            return False
+        case _:
+            return True
 
 
 def ahead_of(truth: core.Truth) -> int:

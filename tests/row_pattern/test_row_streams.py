@@ -195,6 +195,48 @@ def test_ties_need_a_tiebreak() -> None:
     assert stream.told([(1, 3, 0)], 3, nr=[3]) == [{"k": 1, "last": 2}]
 
 
+def test_matches_have_the_ids_of_the_batch() -> None:
+    """Also where only conditions read a column, and rows come once more in a later micro-batch."""
+    query = query_of(
+        "CREATE TABLE t (k INT, ts TIMESTAMP, v INT);\n"
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(ts) AS since\n"
+        "ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP TO NEXT ROW\n"
+        "PATTERN (A B* | C) DEFINE A AS v > 3, B AS v > 1, C AS v = 0)"
+    ).with_options(match_id=True)
+    shown = [(1, second, value) for second, value in enumerate((4, 2, 5, 1, 4, 0, 2, 5, 4, 0))]
+    times = [_DAY + dt.timedelta(seconds=second) for _, second, _ in shown]
+    keys, values = [key for key, _, _ in shown], [value for _, _, value in shown]
+    batch = pa.table(
+        {"k": pa.array(keys, pa.int32()), "ts": times, "v": pa.array(values, pa.int32())}
+    )
+    wanted = query.match_table(batch).to_pylist()
+    ids = {row["match_id"] for row in wanted}
+    assert None in ids
+    assert len(ids) == 1 + sum(value > 3 or value == 0 for value in values)
+    stream, found = _Stream(query), []
+    for row in shown:
+        found += stream.told([row], row[1])
+    found += stream.operator.finish()
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+
+
+def test_an_id_needs_a_name_of_its_own() -> None:
+    with pytest.raises(ValueError, match="has a column 'match_id' already"):
+        _query("A", "A AS v > 0", measures="LAST(v) AS match_id").with_options(match_id=True)
+
+
+def test_conditions_of_one_row_are_all_that_is_kept_of_it() -> None:
+    """A column that only conditions read is NULL in the state, and so is a row that fits nothing,
+    but a stream that goes on with late='side' shows rows as they came."""
+    stream = _Stream(_query("A B", "A AS v > 0, B AS v < 0", measures="MATCH_NUMBER() AS n"))
+    assert stream.told([(1, 1, 1), (1, 2, 0), (1, 3, 5)], 0) == []
+    stream.operator.options = stream.operator.options._replace(late="side")
+    told = stream.told([(1, 4, -5), (1, 5, 7)], 5)
+    assert [row["n"] for row in told] == [1]
+    (late,) = stream.told([(1, 4, 8)], 6)
+    assert (late["kind"], late["event"]["v"]) == ("late", 8)
+
+
 def test_days_are_times() -> None:
     """WITHIN in days, measured on a DATE; rows of one day need a tiebreak."""
     query = query_of(

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from celc_runtime.plan.expressions import Derived, Tree, ValueOfRow, nodes_in
 from celc_runtime.plan.frozen import frozen
-from celc_runtime.plan.plan import Attribute
+from celc_runtime.plan.plan import MATCH_ID, Attribute
 from celc_runtime.values.types import ddl_of
 
 Variables: TypeAlias = tuple[int, ...] | None
@@ -159,7 +159,8 @@ class RowPlan:
     `before`: how many rows before the first row of a match conditions read; `numbered`: whether
     they read MATCH_NUMBER(). `required`: conditions on one row, each of which holds for some row
     of every partition that is in the result. `realisable`: the combinations of local conditions
-    that a row can fulfil, as bits; empty: all of them may be.
+    that a row can fulfil, as bits; empty: all of them may be. `alone`: whether conditions read
+    nothing but the row at hand. `match_id`: whether the first column of the result is `match_id`.
     """
 
     name: str
@@ -193,6 +194,8 @@ class RowPlan:
     max_work: int = 10_000_000
     required: tuple[Tree, ...] = ()
     realisable: tuple[int, ...] = ()
+    alone: bool = False
+    match_id: bool = False
 
     @property
     def is_of_matches(self) -> bool:
@@ -224,9 +227,15 @@ class RowPlan:
         needed = {*self.partition_by, *(order.column for order in self.order_by), *self.read}
         needed.discard(LETTERS)
         needed |= {output.number for output in self.outputs if not output.measure}
-        for tree in self.trees:
-            needed |= {one.column for one in nodes_in(tree) if isinstance(one, ValueOfRow)}
-        return tuple(sorted(needed))
+        return tuple(sorted({*needed, *_columns_in(self.trees)}))
+
+    @property
+    def columns_shown(self) -> tuple[int, ...]:
+        """The numbers of the columns that the result reads, in their order."""
+        if self.match_id:
+            return self.columns_read
+        shown = {output.number for output in self.outputs if not output.measure}
+        return tuple(sorted({*shown, *_columns_in(self.measured)}))
 
     @property
     def attributes_read(self) -> tuple[Attribute, ...]:
@@ -246,27 +255,44 @@ class RowPlan:
         return tuple(sorted(found.values(), key=lambda one: order[one.name]))
 
     @property
-    def trees(self) -> tuple[Tree, ...]:
-        """What measures are, what aggregates read, and what is required."""
+    def measured(self) -> tuple[Tree, ...]:
+        """What measures are, and what aggregates read."""
         read = (
             (one.argument, *(key.value for key in one.order), one.kept) for one in self.aggregates
         )
         of_aggregates = (tree for trees in read for tree in trees if tree is not None)
-        return (*(one.value for one in self.measures), *of_aggregates, *self.required)
+        return (*(one.value for one in self.measures), *of_aggregates)
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        """What measures are, what aggregates read, and what is required."""
+        return (*self.measured, *self.required)
+
+    def output_names(self) -> list[str]:
+        """The names of the result's columns."""
+        return [*([MATCH_ID] if self.match_id else []), *(output.name for output in self.outputs)]
 
     def output_types(self) -> list[str]:
         """The types of the result's columns, as the language names them."""
         return [
-            (self.measures if output.measure else self.columns)[output.number].type
-            for output in self.outputs
+            *(["BINARY"] if self.match_id else []),
+            *(
+                (self.measures if output.measure else self.columns)[output.number].type
+                for output in self.outputs
+            ),
         ]
 
     def output_ddl(self) -> str:
         """The columns of the result in Spark's notation."""
         return ", ".join(
-            "`" + output.name.replace("`", "``") + f"` {ddl_of(type)}"
-            for output, type in zip(self.outputs, self.output_types(), strict=True)
+            "`" + name.replace("`", "``") + f"` {ddl_of(type)}"
+            for name, type in zip(self.output_names(), self.output_types(), strict=True)
         )
+
+
+def _columns_in(trees: tuple[Tree, ...]) -> set[int]:
+    """The numbers of the columns that trees read."""
+    return {one.column for tree in trees for one in nodes_in(tree) if isinstance(one, ValueOfRow)}
 
 
 def _has_loop(states: tuple[RowState, ...]) -> bool:

@@ -16,6 +16,7 @@ from celc_runtime.many.answers import QUERY, check_names, rows_of
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
+from celc_runtime.row_pattern.match_ids import with_match_id
 from celc_runtime.row_pattern.on_spark import matched_frame, plan_text, registered
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.run import RowRun
@@ -49,7 +50,8 @@ class RowPatternQuery:
         return f"<pre>{html.escape(self.text)}</pre><p>{html.escape(repr(self))}</p>"
 
     def __reduce__(self) -> Any:
-        return pickled(self.program.module, {"max_work": self.plan.max_work}, self.name)
+        options = {"max_work": self.plan.max_work, "match_id": self.plan.match_id}
+        return pickled(self.program.module, options, self.name)
 
     @property
     def plan(self) -> RowPlan:
@@ -92,16 +94,24 @@ class RowPatternQuery:
     OUTPUT_SCHEMA = output_schema
     OUTPUT_DDL = output_ddl
 
-    def with_options(self, *, max_work: int) -> RowPatternQuery:
-        """The same query, whose search may take `max_work` steps for one start.
+    def with_options(
+        self, *, max_work: int | None = None, match_id: bool | None = None
+    ) -> RowPatternQuery:
+        """The same query with other options; None leaves one as it is.
 
-        Raises ValueError for what is no number of steps.
+        max_work: the steps that its search may take for one start. match_id: whether the first
+        column is `match_id`, 16 bytes that tell a match from all others. Raises ValueError for what
+        is no number of steps, and where the result has a column of that name.
         """
-        if type(max_work) is not int or not 1 <= max_work <= _MOST_WORK:
-            raise ValueError(
-                f"max_work must be a whole number from 1 to {_MOST_WORK}, not {max_work!r}"
-            )
-        plan = replace(self.plan, max_work=max_work)
+        plan = self.plan
+        if max_work is not None:
+            if type(max_work) is not int or not 1 <= max_work <= _MOST_WORK:
+                raise ValueError(
+                    f"max_work must be a whole number from 1 to {_MOST_WORK}, not {max_work!r}"
+                )
+            plan = replace(plan, max_work=max_work)
+        if match_id is not None:
+            plan = with_match_id(plan) if match_id else replace(plan, match_id=False)
         return RowPatternQuery(replace(self.program, plan=plan))
 
     def _refuse_slices(self, after: object, until: object) -> None:

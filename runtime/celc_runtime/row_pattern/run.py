@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.row_pattern import LETTERS, RowOrder, RowPlan
 from celc_runtime.row_pattern import passes
 from celc_runtime.row_pattern.able import able_rows
+from celc_runtime.row_pattern.match_ids import ids_of_rows
 from celc_runtime.row_pattern.measured import Listed
 from celc_runtime.row_pattern.measures import result_rows
 from celc_runtime.row_pattern.passes import (
@@ -225,8 +227,6 @@ class TableRun:
         self._rows = int(offsets[-1])
         self._moves, excluded = moves_of(self._plan)
         self._excluded = excluded
-        self._texts = self._read_texts()
-        self._code = self._read_columns()
         # All rows are there (`passes.rows_behind`).
         self.spare = self.open_from = 0
 
@@ -290,7 +290,8 @@ class TableRun:
 
     # --- columns for the kernels ------------------------------------------------------------------
 
-    def _read_texts(self) -> Texts:
+    @cached_property
+    def _texts(self) -> Texts:
         plan = self._plan
         texts = {
             number: self._columns[number]
@@ -311,7 +312,9 @@ class TableRun:
         values, valid = numbers(array)
         return _frozen(values), _frozen(valid)
 
-    def _read_columns(self) -> tuple[Any, ...]:
+    @cached_property
+    def _code(self) -> tuple[Any, ...]:
+        """The first arguments of the functions of the module."""
         columns: list[np.ndarray] = []
         for column in self._plan.read:
             columns += self._numbers(column)
@@ -453,6 +456,8 @@ class TableRun:
         starts = matches[shown[:, 0], START]
         rows = starts + np.maximum(shown[:, 1], 0)
         arrays = []
+        if plan.match_id:
+            arrays.append(ids_of_rows(plan, self._columns, matches, variables, shown[:, 0]))
         measured: dict[int, pa.Array] = {}
         for output in plan.outputs:
             if output.measure:

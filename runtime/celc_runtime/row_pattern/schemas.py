@@ -30,7 +30,7 @@ def output_schema(plan: RowPlan) -> pa.Schema:
     """The columns of the result."""
     return pa.schema(
         [
-            pa.field(output.name, arrow_type(type))
-            for output, type in zip(plan.outputs, plan.output_types(), strict=True)
+            pa.field(name, arrow_type(type))
+            for name, type in zip(plan.output_names(), plan.output_types(), strict=True)
         ]
     )

@@ -69,6 +69,29 @@ def _edges(of_events: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
     return found
 
 
+def ids_of_members(
+    of_rows: np.ndarray,
+    starts: np.ndarray,
+    members: np.ndarray,
+    names: Sequence[str],
+    labels: np.ndarray,
+    offsets: np.ndarray,
+) -> pa.Array:
+    """The ids of matches of rows that have one label each.
+
+    of_rows: their `hashes`. starts: int64[matches], and members: int64[entries], rows by their
+    place there; the entries of a match, between its `offsets`, are its rows. labels: the places of
+    their labels in `names`.
+    """
+    found = _moved(of_rows, "start")[:, starts]
+    of_entries = np.empty((_LANES, len(members)), np.uint64)
+    for number, name in enumerate(names):
+        chosen = np.flatnonzero(labels == number)
+        of_entries[:, chosen] = _moved(of_rows[:, members[chosen]], "label", name)
+    found += _sums(of_entries, offsets)
+    return _as_bytes(_mixed(found))
+
+
 def with_rows_in(ids: pa.Array, of_rows: np.ndarray) -> pa.Array:
     """The ids combined with the rows of a parameter set, by their `hashes`, one for each match."""
     if not len(ids):

@@ -138,13 +138,16 @@ class PatternRun(BucketRun):
         watermark: int,
     ) -> None:
         """Run rows; the arguments are those of `BucketRun.run`."""
-        codes = codes[order]
-        keys, places = np.unique(np.concatenate([codes, due]), return_inverse=True)
-        step.events, step.keys = len(codes), len(np.unique(codes))
-        positions = state.next_event + np.arange(len(codes))
+        is_met = np.zeros(len(known.values), np.bool_)
+        is_met[codes] = True
+        step.events, step.keys = len(codes), int(np.count_nonzero(is_met))
+        is_met[due] = True
+        keys, places = np.flatnonzero(is_met), np.cumsum(is_met) - 1
+        positions = np.empty(len(codes), np.int64)
+        positions[order] = state.next_event + np.arange(len(codes))
         state.next_event += len(codes)
-        new = KeptEvents(self._layout.taken(rows, order), positions, np.zeros(0, np.uint16))
-        self._advance(step, state, segments, known, keys, new, places[: len(codes)], watermark)
+        new = KeptEvents(rows, positions, np.zeros(0, np.uint16))
+        self._advance(step, state, segments, known, keys, new, places[codes], order, watermark)
 
     def settle(
         self, step: Step, state: BucketState, segments: Segments, known: KnownKeys, watermark: int
@@ -152,7 +155,7 @@ class PatternRun(BucketRun):
         """Return what the end of the stream decides in partitions without new rows."""
         nothing = KeptEvents(self._layout.nothing, np.zeros(0, np.int64), np.zeros(0, np.uint16))
         keys, none = np.arange(len(known.values)), np.zeros(0, np.int64)
-        self._advance(step, state, segments, known, keys, nothing, none, watermark)
+        self._advance(step, state, segments, known, keys, nothing, none, none, watermark)
 
     def _advance(
         self,
@@ -163,14 +166,16 @@ class PatternRun(BucketRun):
         keys: np.ndarray,
         new: KeptEvents,
         new_parts: np.ndarray,
+        order: np.ndarray,
         watermark: int,
     ) -> None:
         """Find what the rows of partitions decide now. keys: int64, their numbers in `known`;
-        new_parts: int64[rows], the partition of each new row, by its place in `keys`."""
+        new_parts: int64[rows], the partition of each new row, by its place in `keys`; order:
+        int64[rows], an order in which the new rows of each partition are in theirs."""
         begun = time.perf_counter_ns()
         is_known = known.is_known[keys]
         parts = Parts.of_keys(keys, is_known)
-        read = self._read(state, segments, known, parts, new, new_parts)
+        read = self._read(state, segments, known, parts, new, new_parts, order)
         records = np.where(is_known, known.values[keys], unknown_keys(1, self._layout))
         since = _since(records[KEPT_ROWS], is_known, read)
         sorted_by = time.perf_counter_ns()
@@ -208,14 +213,16 @@ class PatternRun(BucketRun):
         parts: Parts,
         new: KeptEvents,
         new_parts: np.ndarray,
+        order: np.ndarray,
     ) -> _Rows:
         kept, kept_parts = self._kept(state, segments, known, parts)
         rows = self._layout.joined([r for r in (kept.rows, new.rows) if len(r.records)])
-        by_part, edges = grouped(np.concatenate([kept_parts, new_parts]), len(parts.keys))
+        count = len(kept_parts)
+        by_part, edges = grouped(np.concatenate([kept_parts, new_parts[order]]), len(parts.keys))
+        # Rows are copied once, and not into each of the two orders.
+        by_part = np.concatenate([np.arange(count), order + count])[by_part]
         positions = np.concatenate([kept.positions, new.positions])[by_part]
-        found = _Rows(
-            self._layout.taken(rows, by_part), positions, by_part < len(kept_parts), edges
-        )
+        found = _Rows(self._layout.taken(rows, by_part), positions, by_part < count, edges)
         rises = np.diff(positions) > 0
         rises[edges[1:-1][(edges[1:-1] > 0) & (edges[1:-1] < len(positions))] - 1] = True
         if not rises.all():
@@ -237,7 +244,8 @@ class PatternRun(BucketRun):
         if not len(read.positions):
             return since, none
         columns = self._sort.by_number(read.rows)
-        run = DecidingRun(self._rows_program, columns, read.edges, since, clock)
+        bits = self._sort.found(read.rows)
+        run = DecidingRun(self._rows_program, columns, read.edges, since, clock, bits)
         told = self._told_before(read, since, records, columns, clock_before)
         starts = []
         for matches, variables in run.matches():
@@ -277,7 +285,14 @@ class PatternRun(BucketRun):
             since.rows[parts] + moved, since.numbers[parts], since.covered[parts] + moved
         )
         rows = self._layout.taken(read.rows, index)
-        run = DecidingRun(self._rows_program, self._sort.by_number(rows), edges, before, clock)
+        run = DecidingRun(
+            self._rows_program,
+            self._sort.by_number(rows),
+            edges,
+            before,
+            clock,
+            self._sort.found(rows),
+        )
         found = [np.zeros(0, np.int64)]
         for matches, _ in run.matches():
             there = matches.copy()

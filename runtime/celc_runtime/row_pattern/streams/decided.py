@@ -146,7 +146,8 @@ class DecidingRun(TableRun):
     """Partitions to which rows may come, behind the watermark (microseconds; None: they are over).
 
     columns, offsets: as of `TableRun`. since: where the partitions go on. Rows before that are
-    there because conditions and measures read them.
+    there because conditions and measures read them. found: the local conditions of each row as
+    bits, where they have been found before (`early`).
     """
 
     def __init__(
@@ -156,6 +157,7 @@ class DecidingRun(TableRun):
         offsets: np.ndarray,
         since: Since,
         watermark: int | None,
+        found: np.ndarray | None = None,
     ) -> None:
         super().__init__(program, columns, offsets)
         self._since = since
@@ -172,7 +174,7 @@ class DecidingRun(TableRun):
             if self._plan.within is not None:
                 self.open_from = max(watermark, OPEN_FROM_NOW + self._plan.within)
                 self.open_from += 1 - self._plan.within
-        self._found = self._conditions()
+        self._found = self._conditions() if found is None else found
 
     @property
     def going_on(self) -> Since:

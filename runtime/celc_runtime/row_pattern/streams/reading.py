@@ -21,6 +21,7 @@ from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.program import Program
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.run import keys_of_order
+from celc_runtime.row_pattern.streams.early import columns_behind, found_attribute
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.one_bucket.event_order import EventSort
 from celc_runtime.stream.stored.rows import RowLayout, Rows
@@ -46,6 +47,9 @@ def reading_of(program: RowProgram, tiebreak: Iterable[str] = ()) -> Program:
         replace(one, type="TIMESTAMP") if one.name == time and one.type == "DATE" else one
         for one in plan.attributes_read
     )
+    found = found_attribute(plan)
+    if found is not None:
+        attributes += (found,)
     names = [one.name for one in attributes]
     deadlines: tuple[Deadline, ...] = ()
     windows: tuple[Window, ...] = ()
@@ -65,7 +69,8 @@ def reading_of(program: RowProgram, tiebreak: Iterable[str] = ()) -> Program:
         ),
         matching=Matching(local_windows=windows),
         choice=Choice(deadlines=deadlines),
-        answer=Answer(positions=False),
+        # Rows of a stream without ids are kept without the columns that only ids read.
+        answer=Answer(positions=False, match_id=tuple(names) if plan.match_id else None),
     )
     nothing: Any = None
     return Program(reading, nothing, nothing, nothing, program.module)
@@ -84,6 +89,12 @@ class RowSort(EventSort):
         super().__init__(reading, layout)
         self._row_plan = row_plan
         names = [field.name for field in layout.fields]
+        found = found_attribute(row_plan)
+        self._numbers = {
+            number: names.index(row_plan.columns[number].name)
+            for number in (row_plan.columns_read if found is None else columns_behind(row_plan))
+        }
+        self._found = None if found is None else names.index(found.name)
         self._tiebreak = [names.index(one) for one in reading.source.tiebreak]
         self._ordered = [
             (one, names.index(row_plan.columns[one.column].name)) for one in row_plan.order_by
@@ -108,16 +119,17 @@ class RowSort(EventSort):
             "tells them apart, as in match_stream(df, tiebreak='id'), or one more in ORDER BY"
         )
 
+    def found(self, rows: Rows) -> np.ndarray | None:
+        """The local conditions of rows, as bits, if they have been found early."""
+        if self._found is None:
+            return None
+        bits = self._layout.values(rows, self._found)
+        return bits.view(np.uint8) if bits.dtype == np.int8 else bits
+
     def by_number(self, rows: Rows) -> dict[int, pa.Array]:
         """The columns of rows, by their numbers in the plan of the query."""
         columns = self._row_plan.columns
-        numbers = {one.name: number for number, one in enumerate(columns)}
-        names = [field.name for field in self._layout.fields]
-        found = {
-            numbers[name]: column
-            for name, column in zip(names, self.columns(rows), strict=True)
-            if name in numbers
-        }
+        found = dict(zip(self._numbers, self.columns(rows, self._numbers.values()), strict=True))
         first = self._row_plan.order_by[0].column
         if columns[first].type == "DATE":
             found[first] = found[first].cast(pa.date32())

@@ -15,6 +15,7 @@ from celc_runtime.program import Program
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.schemas import output_schema
 from celc_runtime.row_pattern.streams.bucket import PatternReader
+from celc_runtime.row_pattern.streams.early import with_found
 from celc_runtime.row_pattern.streams.reading import formats_of, reading_of
 from celc_runtime.row_pattern.tables import conforming_table
 from celc_runtime.spark.worker.workers import settled_after
@@ -75,16 +76,19 @@ def _part(
         marked = batch.column(batch.schema.get_field_index(options.ahead))
         ahead = np.asarray(marked.to_numpy(zero_copy_only=False), np.bool_)
     table = conforming_table(plan, pa.Table.from_batches([batch]), derived=True)
-    columns: list[pa.Array] = []
-    for field in packer.layout.fields:
-        found = table if field.name in table.column_names else batch
-        column = in_one_piece(found.column(field.name))
-        columns.append(column if column.type == field.arrow_type else column.cast(field.arrow_type))
-    by_name = dict(zip((field.name for field in packer.layout.fields), columns, strict=True))
+    given = {name: in_one_piece(table.column(name)) for name in table.column_names}
+    for name in options.tiebreak:
+        given.setdefault(name, in_one_piece(batch.column(name)))
     for number, one in enumerate(plan.order_by):
         name = plan.columns[one.column].name
         if number == 0 or one.nulls_first is None:
-            check_order(plan.name, name, by_name[name])
+            check_order(plan.name, name, given[name])
+    given = with_found(program, given, options.tiebreak, shown=options.late == "side")
+    columns = [
+        column if column.type == field.arrow_type else column.cast(field.arrow_type)
+        for field in packer.layout.fields
+        for column in (given[field.name],)
+    ]
     return Part(packer.layout.encoded(columns, np.zeros(len(batch), np.int64)), ahead, 0)
 
 

@@ -80,10 +80,11 @@ class EventSort:
             keys.append(values)
         return keys
 
-    def columns(self, rows: Rows) -> list[pa.Array]:
-        """The columns of rows; raises StateError if a text is not UTF-8."""
+    def columns(self, rows: Rows, places: Iterable[int] | None = None) -> list[pa.Array]:
+        """The columns of rows at some places, None: all; raises StateError if a text is not
+        UTF-8."""
         try:
-            return self._layout.columns(rows)
+            return self._layout.columns(rows, places)
         except StateError as error:
             raise StateError(f"query {self._plan.name!r}: {error}") from None
 

@@ -12,7 +12,7 @@ bytes that may have been changed must check every offset in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -162,6 +162,8 @@ class RowLayout:
                 missing = np.asarray(column.is_null())
                 name, byte, bit = self._null_bit(place)
                 records[name][:, byte] |= missing.astype(np.uint8) << bit
+            if column.null_count == count:
+                continue
             if field.is_text:
                 records[f"f{place}"] = pc.fill_null(pc.binary_length(column), 0)
             elif field.format == _DECIMAL:
@@ -174,9 +176,13 @@ class RowLayout:
         return Rows(records, self._texts_of(columns, count))
 
     def _texts_of(self, columns: Sequence[pa.Array], count: int) -> np.ndarray:
-        if not self._texts or not count:
+        texts = [
+            pc.fill_null(columns[place].cast(pa.large_binary()), b"")
+            for place in self._texts
+            if columns[place].null_count < count
+        ]
+        if not texts:
             return np.zeros(0, np.uint8)
-        texts = [pc.fill_null(columns[place].cast(pa.large_binary()), b"") for place in self._texts]
         together = texts[0]
         if len(texts) > 1:
             rows = np.arange(len(texts) * count).reshape(len(texts), count)
@@ -204,13 +210,16 @@ class RowLayout:
         found: np.ndarray = (rows.records[name][:, byte] >> bit) & 1 != 0
         return found
 
-    def columns(self, rows: Rows) -> list[pa.Array]:
-        """The columns of all fields; raises StateError if a text is not UTF-8."""
+    def columns(self, rows: Rows, places: Iterable[int] | None = None) -> list[pa.Array]:
+        """The columns of the fields at some places, None: of all; raises StateError if a text is
+        not UTF-8."""
         count = len(rows.records)
-        texts = self._text_columns(rows) if self._texts else {}
+        places = range(len(self.fields)) if places is None else [*places]
+        texts = self._text_columns(rows) if not {*places}.isdisjoint(self._texts) else {}
         any_null = any(rows.records[name].any() for name in self._null_names)
         columns = []
-        for place, field in enumerate(self.fields):
+        for place in places:
+            field = self.fields[place]
             missing = self.missing(rows, place) if any_null else None
             has_null = missing is not None and missing.any()
             if field.is_text:
@@ -275,7 +284,7 @@ class RowLayout:
 
     def taken(self, rows: Rows, index: np.ndarray) -> Rows:
         records = rows.records.take(index)  # by an index, records are copied field by field
-        if not self._texts:
+        if not len(rows.texts):
             return Rows(records, rows.texts)
         return Rows(records, _chosen(rows.texts, self._ends(rows.records), index))
 
@@ -293,7 +302,7 @@ class RowLayout:
 
     def cut(self, rows: Rows, edges: np.ndarray) -> Iterator[Rows]:
         """The rows between neighbours of `edges` (ascending)."""
-        ends = self._ends(rows.records)[edges].tolist() if self._texts else None
+        ends = self._ends(rows.records)[edges].tolist() if len(rows.texts) else None
         borders = edges.tolist()
         for place in range(len(borders) - 1):
             records = rows.records[borders[place] : borders[place + 1]]
