@@ -3,7 +3,7 @@
 Most events are far from every bound. They are left out once for all queries, before any of these
 reads: a bent query then costs what its events cost.
 
-Measured, and rejected: one run that keeps for each partial match the part that it has used up. The
+Not taken: one run that keeps for each partial match the part that it has used up. The
 bounds of all parts would be tested at each event, and what a `:`, an absence or a count asks for is
 another automaton, so most queries would need the bent forms beside it.
 """

@@ -328,7 +328,8 @@ def _first_rows(candidates: Candidates) -> np.ndarray:
 
 def _told(candidates: Candidates, rows: np.ndarray, schema: pa.Schema) -> pa.Table:
     """The rows of a bent query with what was bent; columns of labels that are gone are NULL."""
-    taken = candidates.rows.take(pa.array(rows))
+    shown = [name for name in schema.names if name in candidates.rows.column_names]
+    taken = candidates.rows.select(shown).take(pa.array(rows))
     asked, found = candidates.measured.texts(rows)
     bent = candidates.query
     told = {
@@ -343,8 +344,9 @@ def _told(candidates: Candidates, rows: np.ndarray, schema: pa.Schema) -> pa.Tab
     for field in schema:
         if field.name in told:
             columns.append(told[field.name].cast(field.type))
-        elif field.name in taken.column_names:
-            columns.append(taken[field.name].cast(field.type))
+        elif field.name in shown:
+            column = taken[field.name]
+            columns.append(column if column.type == field.type else column.cast(field.type))
         else:
             columns.append(pa.nulls(len(rows), field.type))
     return pa.table(columns, schema=schema)

@@ -8,7 +8,7 @@ no rows have to be kept.
 
 Rejected: the bent queries as units of their own, each with its events and its matches that wait for
 those of the query. Their matches would have to be kept until all others of their start are known,
-which are more bytes than the events, and what is read of a partition would be read as often.
+in a form of their own, and the kept events of a partition would be read as often.
 """
 
 from __future__ import annotations
