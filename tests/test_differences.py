@@ -64,6 +64,11 @@ def test_equal_answers_are_proved(old: str, new: str) -> None:
             "SELECT * WHERE A AS a ; !(B AS b FILTER b.x > 3) FOR 1 MINUTE [ts]",
             2,
         ),
+        (
+            f"{AB} FILTER b.ts > TIMESTAMP '2026-03-01 00:00:00' WITHIN 1 HOUR [ts]",
+            f"{AB} FILTER b.ts >= TIMESTAMP '2026-03-01 00:00:00' WITHIN 1 HOUR [ts]",
+            2,
+        ),
         (f"{AB} PARTITION BY id", f"{AB} PARTITION BY name", 2),
         (AB, f"{AB} FILTER a.name LIKE 'x%'", 2),
     ],

@@ -94,7 +94,7 @@ def domain_of(
         lists = [values[name] for name in names]
         if prod(map(len, lists)) > MOST_COMBINATIONS:
             sampled.append(event_type.name)
-        truths = [_SymbolOf(stages, event_type) for stages in read]
+        truths = [_SymbolOf(stages, event_type, asked) for stages in read]
         told_apart = (*asked.several, *spreads, *keys)
         compared = [name for name in names if name in told_apart]
         for combination in _combinations(lists):
@@ -200,7 +200,7 @@ def _combinations(lists: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
 class _SymbolOf:
     """The symbol class of an event of one type in one query."""
 
-    def __init__(self, stages: Stages, event_type: core.EventType) -> None:
+    def __init__(self, stages: Stages, event_type: core.EventType, asked: Asked) -> None:
         self._groups: list[list[list[Callable[[Mapping[str, Any]], bool]]]] = []
         self._numbers: dict[int, int] | None = None
         several = stages.query.needs_stream_column
@@ -212,7 +212,7 @@ class _SymbolOf:
                 }
                 self._groups = [
                     [
-                        [decided_by(one, stages.query, known) for one in clause.predicates]
+                        [decided_by(one, stages.query, known, asked) for one in clause.predicates]
                         for clause in group
                     ]
                     for group in conditions.groups
@@ -234,12 +234,15 @@ class _SymbolOf:
 
 
 def decided_by(
-    predicate: core.Predicate, query: core.Query, event_type: core.EventType
+    predicate: core.Predicate, query: core.Query, event_type: core.EventType, asked: Asked
 ) -> Callable[[Mapping[str, Any]], bool]:
     """The function that says whether the predicate is TRUE of an event, given its values by name;
-    attributes without a value are NULL. It remembers what it was asked."""
+    attributes without a value are NULL. It remembers what it was asked, and raises _NotKnown where
+    the times of a stream decide."""
     written = predicate_written_out(predicate, query)
-    added = frozenset() if query.parameters is None else query.parameters.columns_added
+    added = frozenset(asked.clocks)
+    if query.parameters is not None:
+        added |= query.parameters.columns_added
     names = sorted(
         {one.attribute for one in nodes_named_in(written) if isinstance(one, core.AttributeValue)}
     )

@@ -89,3 +89,24 @@ def test_examples_have_a_match_and_near_misses(capfd: pytest.CaptureFixture[str]
     ]
     assert told[2]["events"][0]["type"] == "B"
     assert told[3]["answer"][0]["found"] == "100"
+
+
+def test_streams_of_other_types_and_parameters_are_read_again(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    declared = (
+        "PARAMETERS rule { least: DECIMAL(10, 2) } CREATE STREAM S { EVENT A "
+        "{ d: DECIMAL(10, 2), day: DATE, tags: ARRAY<STRING> } } "
+    )
+    where = "SELECT a FOR EACH rule WHERE (A AS a) FILTER a.day >= DATE '2026-03-01'"
+    Path("old.cel").write_text(f"{declared}{where} AND a.d > rule.least AND SIZE(a.tags) > 1")
+    Path("new.cel").write_text(f"{declared}{where} AND a.d >= rule.least AND SIZE(a.tags) > 1")
+    assert main(["diff", "old.cel", "new.cel", "--order-by", "day"]) == 1
+    lines = [one.strip() for one in capfd.readouterr().out.splitlines()]
+    Path("events.json").write_text(f"{lines[2]}\n")
+    row = lines.index("parameters rule:") + 1
+    Path("rules.csv").write_text("\n".join(lines[row : row + 2]))
+    given = ["events.json", "--parameters", "rule=rules.csv", "--order-by", "day"]
+    for name, count in (("old", 0), ("new", 1)):
+        assert main(["run", f"{name}.cel", *given, "--format", "rows"]) == 0
+        assert len(capfd.readouterr().out.splitlines()) == count

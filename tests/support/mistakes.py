@@ -60,9 +60,10 @@ def _ways(kind: str, file: syntax.File, source: Source) -> Iterator[tuple[Span, 
                 yield node.span, [f"'{node.value[:-1]}'", f"'{node.value}s'", f"'{node.value[1:]}'"]
             case syntax.BooleanLiteral() if kind == "constant":
                 yield node.span, [str(not node.value).upper()]
-            case syntax.Attribute(label=syntax.Name()) if kind == "label" and len(labels) > 1:
-                others = [one for one in labels if one != node.label.text]
-                yield node.label.span, others
+            case syntax.Attribute(label=syntax.Name() as label) if kind == "label":
+                others = [one for one in labels if one != label.text]
+                if others:
+                    yield label.span, others
             case syntax.AndCondition() if kind == "condition":
                 for first, second in zip(node.operands, node.operands[1:], strict=False):
                     yield Span(first.span.end, second.span.end), [""]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -14,7 +13,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import duration_text
 
 from celc.diagnostics.source import visible
-from celc.interfaces.cli.match_formats import json_ready
+from celc.interfaces.cli.match_formats import json_line, json_ready
 from celc.interfaces.cli.table import Times, blocks, column_widths, columns
 
 WIDTH = 100
@@ -26,11 +25,7 @@ def event_text(events: pa.Table, lacking: Collection[str] = ()) -> str:
     kept = [name for name in events.column_names if name not in lacking]
     events = events.select(kept)
     if any(pa.types.is_nested(one.type) for one in events.schema):
-        lines = (
-            json.dumps({name: json_ready(value) for name, value in row.items()}, ensure_ascii=False)
-            for row in events.to_pylist()
-        )
-        return "".join(f"{line}\n" for line in lines)
+        return b"".join(json_line(row) for row in as_json(events)).decode()
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(kept)
