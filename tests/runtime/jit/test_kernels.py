@@ -57,6 +57,15 @@ def test_python_reads_small_inputs_and_machine_code_large_ones() -> None:
     assert [type(one) for one in small] == [int, bool]
 
 
+def test_runs_that_take_what_is_made_wait_for_no_machine_code() -> None:
+    kernel = njit(cache=False)(_seen)
+    with kernels.taking_what_is_made(), kernels.compiling():
+        assert kernel(_MANY) == (0, True)
+    assert not _is_compiled(kernel)
+    kernel(_MANY)
+    assert _is_compiled(kernel)
+
+
 def test_the_rows_of_a_batch_count_and_the_memory_does_not() -> None:
     def batch_of(rows: int) -> Batch:
         return Batch(np.zeros(rows, np.uint8), *([NO_INTEGERS] * 8))
