@@ -138,7 +138,7 @@ def test_a_table_that_is_not_there_or_too_much() -> None:
 
 
 _VALID = """CREATE STREAM S { EVENT A { ts: LONG, day: LONG } }
-PARAMETERS rule { id: INT, since: LONG, until: LONG } VALID [since, until)
+PARAMETERS rule { id: INT, since: LONG, until: LONG } VALID [since, until]
 QUERY q: SELECT x[ts], rule[id] FOR EACH rule WHERE A AS x
 """
 

@@ -1086,7 +1086,7 @@ class ParameterPattern:
 
 @frozen
 class Validity:
-    """VALID [since, until): attributes of the set, of the type of the first order column.
+    """VALID [since, until]: attributes of the set, of the type of the first order column.
 
     `first` and `last` are what is made of them for each row: the least and the greatest time that
     a labelled event of a match can have. They are neither NULL nor attributes of the set.

@@ -73,7 +73,7 @@ OF_CEL: Mapping[str, str] = {
     "PARAMETERS": "Declares the columns of a table whose rows a query is run for (FOR EACH).",
     "UNCERTAIN": "UNCERTAIN [low, high] BY 1 SECOND: the time of an event is one from low to high.",
     "WEIGHTED": "WEIGHTED w: an ARRAY<DOUBLE> attribute with a weight for each possible time.",
-    "VALID": "VALID [since, until): a row of the table counts for events from one time to another.",
+    "VALID": "VALID [since, until]: a row of the table counts for events from one time to another.",
     "LASTING": "LASTING [start, end]: an event lasts from one time to another.",
     "WITH": "WITH CONFIDENCE >= 0.8: keeps the matches that are at least so likely.",
     "CONFIDENCE": "WITH CONFIDENCE >= 0.8: keeps the matches that are at least so likely.",

@@ -638,7 +638,7 @@ class EventDeclaration:
 
 @frozen
 class ValidClause:
-    """`VALID [since, until)`; other numbers of names are errors later."""
+    """`VALID [since, until]`; other numbers of names are errors later."""
 
     names: tuple[Name, ...]
     span: Span = _span()
@@ -646,7 +646,7 @@ class ValidClause:
 
 @frozen
 class ParametersDeclaration:
-    """`PARAMETERS rule { … } VALID [since, until)`."""
+    """`PARAMETERS rule { … } VALID [since, until]`."""
 
     name: Name
     attributes: tuple[AttributeDeclaration, ...]

@@ -137,7 +137,7 @@ WHERE ((Quote AS lowest ; Quote AS middle) OR (Quote AS first ; Quote AS second)
         "S>A AS a{2,3} : B+ ; C:+ ; D? ; !E FOR 10 MINUTES\n",
     ),
     "declarations": (
-        "create stream S{event A{x:INT,y:INT},event B{}} parameters r{a:INT,b:INT,c:INT}valid[b,c) "
+        "create stream S{event A{x:INT,y:INT},event B{}} parameters r{a:INT,b:INT,c:INT}valid[b,c] "
         "select * from S for each r where A",
         """\
 CREATE STREAM S {
@@ -145,7 +145,7 @@ CREATE STREAM S {
   EVENT B {}
 }
 
-PARAMETERS r { a: INT, b: INT, c: INT } VALID [b, c)
+PARAMETERS r { a: INT, b: INT, c: INT } VALID [b, c]
 
 SELECT *
 FROM S

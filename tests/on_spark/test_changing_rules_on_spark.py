@@ -24,7 +24,7 @@ WHERE (Q AS x ; Q AS y) FILTER y.price > rule.factor * x.price PARTITION BY venu
 """
 
 
-def _query(text: str = _RISES, valid: str = " VALID [since, until)") -> CompiledQuery:
+def _query(text: str = _RISES, valid: str = " VALID [since, until]") -> CompiledQuery:
     with interpreted():
         return only_query(celc.compile(_DECLARED.replace("{valid}", valid) + text, order_by="ts"))
 
@@ -113,7 +113,7 @@ def test_what_rules_of_a_stream_cannot_do(spark: Any) -> None:
         "value AS id", "1.0D AS factor", "timestamp AS since", "timestamp AS until"
     )
     for given, options, why in (
-        (_query(valid=""), {}, r"declare it with VALID \[since, until\)"),
+        (_query(valid=""), {}, r"declare it with VALID \[since, until\]"),
         (query, {"late": "side"}, "use late='drop' or late='error'"),
         (query, {"key_ttl": "1 hour"}, "leave it out"),
         (query.with_options(positions=True), {}, "leave out positions=True"),

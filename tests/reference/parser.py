@@ -427,7 +427,7 @@ class _FileParser(_FormulaParser):
                 parameters[name], _ = self._attributes()
                 self.conditions.sets.add(name)
                 if cursor.accept_word("VALID"):
-                    valid[name] = self._two_attributes("VALID", closing=")")
+                    valid[name] = self._two_attributes("VALID")
                 continue
             if not cursor.accept_word("CREATE"):
                 break
@@ -476,11 +476,11 @@ class _FileParser(_FormulaParser):
         weighted = self.cursor.accept_word("WEIGHTED")
         return low, high, by, self.cursor.attribute() if weighted else None
 
-    def _two_attributes(self, word: str, closing: str = "]") -> tuple[str, str]:
+    def _two_attributes(self, word: str) -> tuple[str, str]:
         cursor = self.cursor
         cursor.expect("[")
         names = self._attribute_names()
-        cursor.expect(closing)
+        cursor.expect("]")
         if len(names) != 2:
             raise CelError(f"{word} takes two attributes")
         return names[0], names[1]

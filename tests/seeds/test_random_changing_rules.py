@@ -53,7 +53,7 @@ _DECLARED = """CREATE STREAM S {
   EVENT B { id: INT, v: INT, event_time: TIMESTAMP },
   EVENT C { id: INT, v: INT, event_time: TIMESTAMP }
 }
-PARAMETERS rule { key: INT, low: INT, since: TIMESTAMP, until: TIMESTAMP } VALID [since, until)
+PARAMETERS rule { key: INT, low: INT, since: TIMESTAMP, until: TIMESTAMP } VALID [since, until]
 """
 
 _PAIR = "(A AS x ; B AS y) FILTER y.v >= rule.low"

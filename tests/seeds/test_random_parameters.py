@@ -112,7 +112,7 @@ def for_each(rng: random.Random, text: str, plan: Plan, time: str | None = None)
     declared += f"{_NUMBER}: INT, {event[1]}"
     found = re.search(rf"\b{time}: (\w+)", event[1])
     if time is not None and found is not None:
-        declared += f", since: {found[1]}, until: {found[1]} }} VALID [since, until)\n"
+        declared += f", since: {found[1]}, until: {found[1]} }} VALID [since, until]\n"
     else:
         declared += " }\n"
     return declared + "\n".join(lines) + "\n"

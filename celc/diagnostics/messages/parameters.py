@@ -37,13 +37,13 @@ def event_type_and_set(name: str, span: Span, declared: Span) -> Diagnostic:
 
 
 def two_times(span: Span) -> Diagnostic:
-    """`VALID [since)` and `VALID [since, since)`."""
+    """`VALID [since]` and `VALID [since, since]`."""
     message = "VALID needs two attributes: from when a row counts, and until when"
-    return error("valid-times", span, message, "write VALID [since, until)")
+    return error("valid-times", span, message, "write VALID [since, until]")
 
 
 def types_of_times(since: str, until: str, span: Span) -> Diagnostic:
-    """`VALID [since, until)` where since is a LONG and until a TIMESTAMP, or both are STRING."""
+    """`VALID [since, until]` where since is a LONG and until a TIMESTAMP, or both are STRING."""
     return error(
         "valid-type",
         span,

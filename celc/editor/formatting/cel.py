@@ -214,7 +214,7 @@ class _Layout:
         return box(head, SPACE, self._chains.bracket(opening, end - 1, 0, gap=" "))
 
     def _set(self, start: int, end: int) -> Box:
-        """`PARAMETERS rule { … }`, with `VALID [since, until)` behind it or without."""
+        """`PARAMETERS rule { … }`, with `VALID [since, until]` behind it or without."""
         behind = self._closing[start + 2] + 1
         declared = self._declared(start, behind)
         if behind == end:

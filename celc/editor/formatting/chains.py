@@ -118,13 +118,6 @@ def _filled(parts: Sequence[Document]) -> Box:
     return box(*filled)
 
 
-def _closing(words: Sequence[Word], opening: int) -> str:
-    """The kind of the bracket that closes one; `VALID [since, until)` has two different ones."""
-    if opening and words[opening - 1].kind == "VALID":
-        return "RPAR"
-    return _CLOSING[words[opening].kind]
-
-
 def closing_brackets(words: Sequence[Word]) -> dict[int, int]:
     """For each opening bracket the place of the closing one."""
     opened: list[int] = []
@@ -132,6 +125,6 @@ def closing_brackets(words: Sequence[Word]) -> dict[int, int]:
     for index, word in enumerate(words):
         if word.kind in _CLOSING:
             opened.append(index)
-        elif opened and word.kind == _closing(words, opened[-1]):
+        elif opened and word.kind == _CLOSING[words[opened[-1]].kind]:
             closing[opened.pop()] = index
     return closing

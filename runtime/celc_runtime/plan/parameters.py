@@ -111,7 +111,7 @@ class Course:
 
 @frozen
 class Validity:
-    """VALID [since, until): the times of labelled events of a row's matches.
+    """VALID [since, until]: the times of labelled events of a row's matches.
 
     Rows with one key, the first attribute of the set, are versions of one another. `first` and
     `last` are columns of rows that the runtime makes: the least and the greatest time of a labelled

@@ -1,4 +1,4 @@
-"""VALID [since, until): from when to when each row of a parameter table counts.
+"""VALID [since, until]: from when to when each row of a parameter table counts.
 
 Rows with one key are versions, ordered by `since`. A version ends where it says so, or where the
 next one begins, whatever is earlier. What comes of it is two columns of times without NULL, the

@@ -145,7 +145,7 @@ def _check(program: Program, late: str, key_ttl: str | None) -> None:
     if valid is None:
         raise EventError(
             f"{name}, and nothing says from when to when a row counts: declare it with "
-            "VALID [since, until), or read the table with spark.read"
+            "VALID [since, until], or read the table with spark.read"
         )
     if valid.looks_out:
         raise EventError(

@@ -1,7 +1,7 @@
 """The rows of a streaming table of parameters that a bucket holds, and from when to when each
 counts.
 
-Rows come at any time (VALID [since, until)). A row that comes before the watermark has passed its
+Rows come at any time (VALID [since, until]). A row that comes before the watermark has passed its
 `since` counts as in a table of all rows, because no event from `since` on has been paired yet. One
 that comes later is *late*: it counts for events after the watermark. Whatever a row changes of the
 others of its key lies after the watermark, too. So the last time of a row only falls, and what was

@@ -26,7 +26,7 @@ from test_random_changing_rules import ChangingOperator
 import celc
 
 _QUERY = """CREATE STREAM S { EVENT A { v: INT, ts: TIMESTAMP } }
-PARAMETERS rule { key: INT, since: TIMESTAMP, until: TIMESTAMP } VALID [since, until)
+PARAMETERS rule { key: INT, since: TIMESTAMP, until: TIMESTAMP } VALID [since, until]
 SELECT x[v], y[v], rule FOR EACH rule WHERE (A AS x ; A AS y) FILTER x.v = rule.key
 WITHIN 9 MILLISECONDS [ts]
 """
