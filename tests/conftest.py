@@ -98,6 +98,16 @@ def _wants_machine_code(item: pytest.Item) -> bool:
     return says or listed or (item.path.parent.name == "jit" and item.path.stem != "test_kernels")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """What is made meanwhile stays, so that nobody looks for garbage in it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """What is there now stays: thousands of tests and the packages. To look at it over and over for
     garbage took a seventh of the time of all tests."""
