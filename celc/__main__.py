@@ -11,8 +11,8 @@ from typing import NoReturn
 class _WithoutPandas:
     """Finds no pandas, as where it is not installed.
 
-    Pyarrow imports it with its first value, so as to know frames. No command has one, and pandas
-    takes longer to import than all of celc.
+    Pyarrow imports it with its first value, so as to know frames. No command has one, but those
+    that use Spark, and pandas takes longer to import than all of celc.
     """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
@@ -33,7 +33,8 @@ def process() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stopped_early)
-    sys.meta_path.insert(0, _WithoutPandas())
+    if "--spark" not in sys.argv:
+        sys.meta_path.insert(0, _WithoutPandas())
     # NumPy's library of linear algebra starts threads when it is imported, which turn in circles
     # for a time (0.07 s of CPU on two cores). No command multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -49,6 +49,10 @@ class Mutant:
             return ""
         return spliced(source.text, place, self.edits).strip()
 
+    def texts(self, source: Source) -> tuple[str, str]:
+        """The text of the part before and after."""
+        return self.before(source), self.after(source)
+
     def with_number(self, number: str) -> Mutant:
         """The same place with another number."""
         assert self.moves is not None
@@ -113,7 +117,8 @@ class _Finder:
             case _:
                 span = node.span
                 text = self.source.slice(span)
-                yield Mutant("the condition dropped", span, (Edit(span, neutral),))
+                if text.upper() != neutral:
+                    yield Mutant("the condition dropped", span, (Edit(span, neutral),))
                 yield Mutant("the condition negated", span, (Edit(span, f"NOT ({text})"),))
                 for literal in nodes_of(node):
                     if isinstance(literal, _LITERALS):
@@ -145,8 +150,9 @@ class _Finder:
         if any(half for _, half in halves):
             edits = tuple(Edit(size, f"{half:f}") for size, half in halves)
             yield Mutant("the window halved", window.span, edits, moves)
-        edits = tuple(Edit(size, f"{2 * value:f}") for size, value in values)
-        yield Mutant("the window doubled", window.span, edits, moves)
+        if any(value for _, value in values):
+            edits = tuple(Edit(size, f"{2 * value:f}") for size, value in values)
+            yield Mutant("the window doubled", window.span, edits, moves)
 
     # --- joints ---
 
@@ -164,10 +170,8 @@ class _Finder:
             if isinstance(link.operand, syntax.First):
                 yield from self.first(link.operand)
             elif not link.contiguous and not link.optional:
-                at = link.operand.span.start
-                place = Span(sign.start, at)
-                edit = Edit(Span(at, at), "FIRST ")
-                yield Mutant("; exchanged for ; FIRST", place, (edit,))
+                edit = Edit(sign, "; FIRST")
+                yield Mutant("; exchanged for ; FIRST", sign, (edit,))
 
     def first(self, formula: syntax.First) -> Iterator[Mutant]:
         word = self.source.text.upper().rindex("FIRST", 0, formula.operand.span.start)
@@ -180,11 +184,10 @@ class _Finder:
             yield Mutant("FIRST dropped", place, (Edit(place, ""),))
 
     def rounds(self, formula: syntax.Iteration) -> Iterator[Mutant]:
-        end = formula.span.end
-        start = self.source.text.rindex("+", 0, end)
-        if formula.contiguous:
-            start = self.source.text.rindex(":", 0, start)
-        sign = Span(start, end)
+        at = self.source.text.find("+", formula.operand.span.end, formula.span.end)
+        if at < 0:
+            return  # `{1,}`
+        sign = Span(at - formula.contiguous, at + 1)
         if self.source.slice(sign) in ("+", ":+"):
             other = "+" if formula.contiguous else ":+"
             yield Mutant(

@@ -101,9 +101,7 @@ class Runner:
         """The query file as a case asks for it. Raises CelError."""
         if case.options in self._compiled:
             return self._compiled[case.options]
-        origin = case.given.origin()
-        schema = SchemaOfFiles(lambda: [origin], Form(), case.options.type_column)
-        options = case.options
+        schema, options = self.schema_of(case), case.options
         foreign = self.language.foreign(options)
         if foreign:
             name = foreign[0]
@@ -121,6 +119,15 @@ class Runner:
             self._compiled[case.options] = found
         return found
 
+    def schema_of(self, case: Case) -> SchemaOfFiles:
+        """The columns of a case's rows, for a table that the query file does not declare."""
+        origin = case.given.origin()
+        return SchemaOfFiles(lambda: [origin], Form(), case.options.type_column)
+
+    def queries(self, case: Case) -> Mapping[str, AnyQuery]:
+        """The queries of the file by name, as a case asks for them. Raises CelError."""
+        return self._matcher(self.compiled(case)).queries
+
     def _option_at(self, case: Case, name: str) -> Any:
         of_case = (*case.keys, name)
         return self.tests.value_at(*(of_case if of_case in self.tests.places else (name,)))
@@ -136,7 +143,7 @@ class Runner:
     def asked(self, case: Case) -> Asked:
         """The query of a case, and its events. Raises CelError for what is wrong in either file."""
         compilation = self.compiled(case)
-        queries = self._matcher(compilation).queries
+        queries = self.queries(case)
         if case.query not in queries and (case.query is not None or len(queries) > 1):
             raise unknown_query(self.tests, case, [*queries])
         query = queries[case.query] if case.query is not None else next(iter(queries.values()))
