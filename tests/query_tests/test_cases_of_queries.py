@@ -252,6 +252,7 @@ H,3,20.0,2026-07-01 12:09:00
         # Something is forbidden that may happen.
         (_STEPS, ("; check", "; !help ; check"), _PAID, "[{ a = 0, b = 4 }]", "!help"),
     ],
+    ids=["too high", "too low", "too long", "too near", "forbidden"],
 )
 def test_the_clause_to_mend_is_named(
     folder: Path,

@@ -200,11 +200,10 @@ def _given(key: str, events: pa.Table) -> Iterator[str]:
     if not len(events):
         yield f"{key} = []"
         return
-    names = [name for name in events.column_names if events[name].null_count < len(events)]
-    rows = events.select(names).to_pylist()
-    # CSV has no nested values, and an empty text there is NULL.
-    nested = any(pa.types.is_nested(events.schema.field(name).type) for name in names)
-    if nested or not names or any("" in row.values() for row in rows):
+    names, rows = events.column_names, events.to_pylist()
+    # CSV has no nested values, an empty text there is NULL, and a lone NULL is no row.
+    nested = any(pa.types.is_nested(field.type) for field in events.schema)
+    if nested or len(names) < 2 or any("" in row.values() for row in rows):
         lines = [
             json.dumps({name: json_ready(value) for name, value in row.items()}, default=str)
             for row in rows
