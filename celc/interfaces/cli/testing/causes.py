@@ -108,11 +108,13 @@ def finder_of(outcome: Outcome, runner: Runner) -> Callable[..., pa.Table] | Non
     return find
 
 
-def let_in(outcome: Outcome, runner: Runner, number: int) -> Mutant | None:
+def let_in(outcome: Outcome, runner: Runner, number: int, seconds: float = 1.0) -> Mutant | None:
     """A change of the query with which the missing row of a number is there; None: none was
     found."""
-    row = outcome.missing[number]
+    row, end = outcome.missing[number], time.process_time() + seconds
     for mutant in _changes(runner.source, [outcome]) if runner.language is CEL else ():
+        if time.process_time() > end:
+            break
         try:
             found = Runner(runner.tests, mutant.of(runner.source)).run(outcome.case)
         except (CelError, EventError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -23,26 +24,37 @@ from celc.interfaces.cli.testing.running import Asked, Found, Outcome
 _MOST_EVENTS = 40
 """Rows of a picture; of more events those that are marked, with their neighbours."""
 
+_MOST_ROWS = 10
+"""Rows of each kind that are told."""
+
 _MOST_MARKS = 5
 """Matches that are marked in a picture."""
 
 
 @frozen
 class Marked:
-    """A match beside the events: its title, its partition as far as it is known, and the labels at
-    positions."""
+    """A match beside the events: what it is and its number, its partition as far as it is known,
+    and the labels at positions."""
 
-    title: str
+    kind: str
+    number: int
     text: str
     partition: Mapping[str, Any]
     labels: Mapping[int, str]
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind} {self.number}"
 
 
 def picture(outcome: Outcome) -> str:
     """What a case has shown beside what it expects; lines without an indent."""
     marked = list(_marked(outcome))
     lines = [*_summary(outcome), *_events(outcome.asked, marked[:_MOST_MARKS])]
-    lines += [visible(f"{one.title}: {one.text}") for one in marked]
+    for title in dict.fromkeys(one.kind for one in marked):
+        rows = [visible(f"{one.title}: {one.text}") for one in marked if one.kind == title]
+        lines += rows[:_MOST_ROWS]
+        lines += [f"… {len(rows) - _MOST_ROWS:,} more {title}"] if len(rows) > _MOST_ROWS else []
     lines += [f"note: {visible(note)}" for note in outcome.notes]
     return "\n".join(lines)
 
@@ -64,15 +76,15 @@ def _summary(outcome: Outcome) -> Iterator[str]:
 
 def _marked(outcome: Outcome) -> Iterator[Marked]:
     for number, row in enumerate(outcome.missing, start=1):
-        yield _of_said(f"missing {number}", row, outcome.asked)
+        yield _of_said("missing", number, row, outcome.asked)
     title, rows = "too much", outcome.extra
     if outcome.expected is not None:
         title, rows = "found", outcome.rows
     for number, found in enumerate(rows, start=1):
-        yield _of_found(f"{title} {number}", found, outcome.asked)
+        yield _of_found(title, number, found, outcome.asked)
 
 
-def _of_said(title: str, row: Row, asked: Asked) -> Marked:
+def _of_said(kind: str, number: int, row: Row, asked: Asked) -> Marked:
     keys = keys_of(asked)
     partition = {name: asked.columns.typed(name, row.values[name]) for name in keys & {*row.values}}
     labels: dict[int, str] = {}
@@ -81,17 +93,17 @@ def _of_said(title: str, row: Row, asked: Asked) -> Marked:
             at = one if isinstance(one, int) else one.get(POSITION)
             if at is not None:
                 labels[at] = _with(labels.get(at), name)
-    return Marked(title, toml_of(row.values), partition, labels)
+    return Marked(kind, number, toml_of(row.values), partition, labels)
 
 
-def _of_found(title: str, row: Found, asked: Asked) -> Marked:
+def _of_found(kind: str, number: int, row: Found, asked: Asked) -> Marked:
     partition = {name: row[name] for name in keys_of(asked)}
     labels: dict[int, str] = {}
     for name in asked.columns.schema.names:
         for event in row[name] if name in asked.columns.labels else ():
             if POSITION in event:
                 labels[event[POSITION]] = _with(labels.get(event[POSITION]), name)
-    return Marked(title, asked.columns.described(row), partition, labels)
+    return Marked(kind, number, asked.columns.described(row), partition, labels)
 
 
 def _with(before: str | None, name: str) -> str:
@@ -186,4 +198,6 @@ def _cell(value: Any) -> str:
         return "NULL"
     if isinstance(value, dt.datetime):
         return str(value.replace(tzinfo=None))
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     return visible(str(value))
