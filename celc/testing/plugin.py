@@ -26,6 +26,7 @@ class QueryFile(pytest.File):
     """A test file."""
 
     runner: Runner
+    warned: list[str]
     repairs: str | None = None
     """The clauses to mend, which are told with the first case that fails."""
 
@@ -35,6 +36,7 @@ class QueryFile(pytest.File):
         from celc.interfaces.cli.testing.files import read_tests
         from celc.interfaces.cli.testing.running import Runner
 
+        self.warned = []
         try:
             self.runner = Runner(read_tests(self.path))
         except (CelError, CommandProblem) as problem:
@@ -58,6 +60,10 @@ class QueryCase(pytest.Item):
         assert isinstance(file, QueryFile)
         try:
             outcome = file.runner.run(self.case)
+            for told in file.runner.warnings():
+                if told not in file.warned:
+                    file.warned.append(told)
+                    self.warn(pytest.PytestWarning(told))
             if outcome.passed:
                 return
             told = told_of_case(outcome, file.runner)

@@ -140,6 +140,17 @@ def test_wrong_command_lines(
     assert told in capsys.readouterr().err
 
 
+def test_event_types_that_nothing_declares_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test.cel").write_text(_QUERY)
+    (tmp_path / "test.test.toml").write_text(_CASE.format(row=f"a{_FINE[1:]}") + "expected = 0\n")
+    assert main(["test", str(tmp_path)]) == 0
+    told = capsys.readouterr().err
+    assert "test.test.toml:4:9: warning[test-event-type]: no stream of the query declares" in told
+    assert "help: did you mean 'A'?" in told
+
+
 def test_a_bad_query_has_the_code_of_a_bad_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,7 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.mutate:
         from celc.interfaces.cli.testing.mutation import tell_unnoticed
 
-        tell_unnoticed([one.runner for one in tested if one.runner is not None and not one.failed])
+        passing = [one for one in tested if not one.failed]
+        tell_unnoticed([one.runner for one in passing if one.runner is not None])
+        if len(passing) < len(tested):
+            tell("celc: --mutate left out the files with cases that fail")
     say(_summary(tested))
     if any(one.problem is not None for one in tested):
         return FILE_WRONG

@@ -14,8 +14,8 @@ from celc_runtime.plan.frozen import frozen
 from celc_runtime.query import CompiledQuery
 from celc_runtime.row_pattern.query import RowPatternQuery
 
-from celc.diagnostics.errors import CelError, error
-from celc.diagnostics.messages.wording import quote, unknown
+from celc.diagnostics.errors import CelError, error, warning
+from celc.diagnostics.messages.wording import available, guess, quote, unknown
 from celc.diagnostics.source import Source
 from celc.driver.matcher import Matcher
 from celc.editor.languages import CEL, language_of
@@ -96,6 +96,7 @@ class Runner:
         self._run = run
         self._compiled: dict[Options, Any] = {}
         self._matchers: dict[int, Matcher] = {}
+        self._unknown: dict[str, None] = {}
 
     def compiled(self, case: Case) -> Any:
         """The query file as a case asks for it. Raises CelError."""
@@ -154,7 +155,21 @@ class Runner:
             if wrong:
                 raise CelError(self.tests.source, tuple(wrong))
         events = table_of(case.given, wanted, self.tests.source)
+        if self.language is CEL and all(file.tree.streams for file in compilation.files):
+            self._note_types(case, events, wanted)
         return Asked(query, wanted, columns, events, self._tables(case, query))
+
+    def _note_types(self, case: Case, events: pa.Table, wanted: Wanted) -> None:
+        """Note event types that no stream declares: such rows are passed over, and a misspelt type
+        makes many a test pass."""
+        if wanted.type_name not in events.column_names:
+            return
+        for name in events[wanted.type_name].unique().drop_null().to_pylist():
+            if name not in wanted.types:
+                told = (*guess(name, wanted.types), *available("declared", sorted(wanted.types)))
+                message = f"no stream of the query declares the event type {quote(name)}"
+                found = warning("test-event-type", case.given.span, message, *told)
+                self._unknown[found.render(self.tests.source)] = None
 
     def _tables(self, case: Case, query: AnyQuery) -> dict[str, pa.Table]:
         sets = query.plan.source.parameters if isinstance(query, CompiledQuery) else None
@@ -195,8 +210,8 @@ class Runner:
         return map(self.run, self.tests.cases)
 
     def warnings(self) -> list[str]:
-        """What the compiler warns of, once each."""
-        found: dict[str, None] = {}
+        """What the compiler and the rows of cases warn of, once each."""
+        found = {**self._unknown}
         for compilation in self._compiled.values():
             for file in compilation.files:
                 found |= {one.render(file.source): None for one in file.warnings}
