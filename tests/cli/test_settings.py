@@ -109,8 +109,8 @@ def test_all_that_is_wrong_in_a_file_is_told_with_places(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("max_work = 1\nties == 2\n", "celc.toml:2:7: error[settings]: this is no TOML: invalid"),
-        ("ties = 'simul", "celc.toml:1:14: error[settings]: this is no TOML: expected"),
+        ("max_work = 1\nties == 2\n", "celc.toml:2:7: error[settings]: this is no TOML: Invalid"),
+        ("ties = 'simul", "celc.toml:1:14: error[settings]: this is no TOML: Expected"),
     ],
 )
 def test_what_is_no_toml_has_its_place(
@@ -159,3 +159,18 @@ def test_the_language_server_takes_the_settings_of_each_file(project: Path) -> N
     (project / "rules" / "s.csv").unlink()
     with pytest.raises(SettingsError, match=r"celc\.toml:2:1: error\[settings\]: schema: .*s\.csv"):
         choices_for(["lsp"], query)
+
+
+def test_tests_of_queries_take_them(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "rules" / "q.test.toml").write_text(
+        '[[case]]\ngiven = """\ntype, v, ts\nA, 1, 2026-07-01 12:00:00\n'
+        'B, 1, 2026-07-01 12:00:00\n"""\nexpected = []\n',
+        encoding="utf-8",
+    )
+    (project / "celc.toml").write_text('ties = "simultaneous"\n', encoding="utf-8")
+    assert main(["test", "rules"]) == 0
+    (project / "celc.toml").write_text("", encoding="utf-8")
+    assert main(["test", "rules"]) == 1
+    (project / "celc.toml").write_text("tis = 1\n", encoding="utf-8")
+    assert main(["test", "rules"]) == 2
+    assert "celc.toml:1:1: error[settings]: there is no setting 'tis'" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from celc.interfaces.cli import main
-from celc.interfaces.cli.testing.places import places_of
+from celc.interfaces.cli.toml.places import places_of
 
 _QUERY = """CREATE STREAM S { EVENT A { v: INT, ts: TIMESTAMP }, EVENT B { v: INT, ts: TIMESTAMP } }
 PARAMETERS rule { low: INT }

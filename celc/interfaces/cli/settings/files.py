@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from celc.diagnostics.errors import CelError, error
 from celc.diagnostics.files import read_file
 from celc.diagnostics.source import Source, Span
 from celc.interfaces.cli.problems import words
+from celc.interfaces.cli.toml.places import places_of
+from celc.interfaces.cli.toml.reading import values_of
 
 OWN = "celc.toml"
 SHARED = "pyproject.toml"
@@ -36,24 +37,9 @@ class Settings:
     values: Mapping[str, Any]
 
     def place(self, key: str) -> Span:
-        """Where a key stands; the begin of the file where it is written in an unusual way."""
-        begin, end = self._table()
-        name = re.escape(key)
-        found = re.compile(rf"""^[ \t]*((?:{name}|"{name}"|'{name}'))[ \t]*=""", re.MULTILINE)
-        at = found.search(self.source.text, begin, end)
-        return _BEGIN if at is None else Span(*at.span(1))
-
-    def _table(self) -> tuple[int, int]:
-        """The part of the text in which the settings stand."""
-        text = self.source.text
-        if self.path.name == OWN:
-            return 0, len(text)
-        head = re.compile(rf"^[ \t]*\[[ \t]*{re.escape(TABLE)}[ \t]*\].*$", re.MULTILINE)
-        begin = head.search(text)
-        if begin is None:
-            return 0, len(text)
-        end = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, begin.end())
-        return begin.end(), len(text) if end is None else end.start()
+        """Where a key stands."""
+        path = (key,) if self.path.name == OWN else (*TABLE.split("."), key)
+        return places_of(self.source.text)[path].key
 
 
 def settings_for(folder: Path) -> Settings | None:
@@ -89,7 +75,10 @@ def _read(path: Path) -> Settings | None:
         raise _wrong(Source(shown(path), ""), str(problem)) from None
     if path.name == SHARED and "celc" not in source.text:
         return None
-    values: Any = _parsed(source)
+    try:
+        values: Any = values_of(source, "settings")
+    except CelError as problem:
+        raise SettingsError(problem.source, problem.diagnostics) from None
     if path.name == SHARED:
         for name in TABLE.split("."):
             values = values.get(name) if isinstance(values, dict) else None
@@ -99,25 +88,6 @@ def _read(path: Path) -> Settings | None:
             message = f"{TABLE} is a table of settings: write [{TABLE}], and one setting a line"
             raise _wrong(source, message)
     return Settings(path, source, values)
-
-
-def _parsed(source: Source) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as problem:
-        found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(problem))
-        said = str(problem) if found is None else str(problem)[: found.start()]
-        span = _BEGIN
-        if found is not None and found[1] is not None:
-            before = source.text.split("\n")[: int(found[1]) - 1]
-            at = sum(len(line) + 1 for line in before) + int(found[2]) - 1
-            span = Span(at, at)
-        elif found is not None:
-            span = Span(len(source.text), len(source.text))
-        message = f"this is no TOML: {said[:1].lower()}{said[1:]}"
-        raise _wrong(source, message, span) from None
 
 
 def _wrong(source: Source, message: str, span: Span = _BEGIN) -> SettingsError:

@@ -78,6 +78,19 @@ def choices_for(given: Sequence[str], file: Path | None) -> tuple[Options, Any]:
     return options_of(parsed), schema
 
 
+def options_for(file: Path) -> Options:
+    """What the settings of its project say of the compilation of a query file.
+
+    Raises SettingsError for a wrong file of settings.
+    """
+    command = parser()
+    settings = settings_for(file.parent)
+    words: list[str] = []
+    if settings is not None:
+        words = words_of(settings, _command(command, "check"), of_rows=_is_of_rows(file))
+    return options_of(command.parse_args(["check", *words]))
+
+
 def findings() -> Iterator[Finding]:
     """What `celc doctor` says of the settings of this folder's project."""
     try:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +15,11 @@ from celc.diagnostics.files import SUFFIXES, read_file
 from celc.diagnostics.messages.wording import available, guess, quote, unknown
 from celc.diagnostics.source import Source, Span
 from celc.interfaces.cli.problems import CommandProblem, words
+from celc.interfaces.cli.settings.project import options_for
 from celc.interfaces.cli.testing.given import Rows, lines_of_text, rows_of
-from celc.interfaces.cli.testing.places import Path as Keys
-from celc.interfaces.cli.testing.places import Place, places_of
+from celc.interfaces.cli.toml.places import Path as Keys
+from celc.interfaces.cli.toml.places import Place, places_of
+from celc.interfaces.cli.toml.reading import values_of
 from celc.options import AT_END, Options
 
 SUFFIX = ".test.toml"
@@ -35,8 +35,6 @@ _OF_CASE = ("name", *_OF_BOTH, "given", "parameters", "expected")
 
 NULL = "NULL"
 """The text that stands for NULL in TOML, which has none."""
-
-_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
 @frozen
@@ -90,22 +88,11 @@ def read_tests(path: Path, name: str | None = None) -> QueryTests:
         raise CommandProblem(f"{path}: {words(problem)}") from None
     except ValueError as problem:
         raise CommandProblem(str(problem)) from None
-    try:
-        content = tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as problem:
-        raise CelError(source, (_no_toml(source, str(problem)),)) from None
+    content = values_of(source, "test-file")
     reader = _Reader(path, source, places_of(source.text))
     found = reader.tests(content)
     reader.found.raise_errors()
     return found
-
-
-def _no_toml(source: Source, told: str) -> Any:
-    at = len(source.text)
-    if (place := _AT.search(told)) is not None and place[1] is not None:
-        lines = source.text.split("\n")
-        at = sum(len(line) + 1 for line in lines[: int(place[1]) - 1]) + int(place[2]) - 1
-    return error("test-file", Span(at, at), f"this is no TOML: {_AT.sub('', told)}")
 
 
 def _place(places: Mapping[Keys, Place], keys: Keys) -> Place:
@@ -145,8 +132,9 @@ class _Reader:
     def tests(self, content: Mapping[str, Any]) -> QueryTests:
         self.known(content, (), _OF_FILE)
         functions = self.functions(content)
-        options = self.options(content, (), replace(Options(joins=False), functions=functions))
         query_file = self.query_file(content)
+        of_project = replace(options_for(query_file), joins=False, functions=functions)
+        options = self.options(content, (), of_project)
         query = self.text(content, (), "query")
         cases = content.get("case", [])
         if not isinstance(cases, list) or not all(isinstance(one, dict) for one in cases):

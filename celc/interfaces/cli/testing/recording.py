@@ -9,8 +9,8 @@ from celc.diagnostics.source import Span
 from celc.interfaces.cli.output import written
 from celc.interfaces.cli.problems import CommandProblem
 from celc.interfaces.cli.testing.files import QueryTests
-from celc.interfaces.cli.testing.places import Place
 from celc.interfaces.cli.testing.running import Outcome
+from celc.interfaces.cli.toml.places import Place
 from celc.near.edits import Edit, spliced
 
 

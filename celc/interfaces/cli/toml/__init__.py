@@ -1,0 +1,1 @@
+"""Texts of TOML with places: files of settings, and tests of queries."""
