@@ -196,9 +196,10 @@ def matches_of(
     read: Callable[[], Iterable[pa.RecordBatch]],
     tables: Mapping[str, Any] | None = None,
     bounds: Mapping[str, Any] | None = None,
+    threads: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The matches in events that can be read more than once; `bounds`: `after` and `until` of a
-    slice.
+    slice. threads: as for `match_table`; for several, all events are gathered.
 
     If the events are sorted, they are matched batch by batch in bounded memory; a first reading
     finds this out. Other events are gathered and sorted. All events are gathered for a query with a
@@ -206,11 +207,13 @@ def matches_of(
     """
     plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
     plan = source_of(query.program).plan if plan.source.reads else plan
-    if not reads_more(query) and _is_sorted(query.plan, read):
+    alone = threads in (None, 1) and not reads_more(query)
+    if alone and _is_sorted(query.plan, read):
         yield from query.match_arrow(_conformed(plan.of_inputs, read), **(bounds or {}))
         return
     table = _gathered(plan.of_inputs, read)
-    yield from query.match_table(table, **(bounds or {}), **(tables or {})).to_batches()
+    given = {**(bounds or {}), **(tables or {})}
+    yield from query.match_table(table, threads=threads, **given).to_batches()
 
 
 def reads_more(query: CompiledQuery) -> bool:

@@ -119,8 +119,9 @@ class Duck(Host):
     title, dialect = "DuckDB", "duckdb"
     parameter_signs = (":", "$")
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, threads: int | None = None) -> None:
         self._connection = connection
+        self._threads = threads  # as `match_table` takes them
 
     def quoted(self, name: str) -> str:
         return '"' + name.replace('"', '""') + '"'
@@ -141,7 +142,7 @@ class Duck(Host):
         return rows.schema
 
     def matched(self, query: Any, rows: pa.Table, hidden: list[str]) -> pa.Table:
-        found: pa.Table = query.match_table(rows).drop_columns(hidden)
+        found: pa.Table = query.match_table(rows, threads=self._threads).drop_columns(hidden)
         return found
 
     def answer(self, text: str, parameters: Parameters, tables: Mapping[str, Any]) -> Any:

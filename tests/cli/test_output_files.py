@@ -270,8 +270,8 @@ _PAUSED = """\
 import sys, time
 import celc.interfaces.cli.run as run
 matches_of = run.matches_of
-def slowly(*given):
-    yield from matches_of(*given)
+def slowly(*given, **more):
+    yield from matches_of(*given, **more)
     sys.stderr.write("all written\\n")
     sys.stderr.flush()
     while True:

@@ -78,6 +78,7 @@ _SAID = {
         "runs by match_table, match_arrow, match_pandas, match_compact",
         "not by match, match_all, register, match_stream, match_stream(allow_unbounded_state=True)",
         "it has no order column, and a distributed table has no order of its own: compile it with",
+        "threads: one reads a table, because no order column is named",
     ],
     ("plain", "cea"): [
         "complex event automaton: 3 states, 3 transitions",

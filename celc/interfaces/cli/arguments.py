@@ -205,6 +205,13 @@ def _add_run(commands: Any) -> None:
         help="stop after this many matches in all (LIMIT: for each event that ends a match)",
     )
     run.add_argument(
+        "--threads",
+        type=_threads,
+        metavar="N",
+        help="cores for events in memory (default: those that celc may use; events in order are "
+        "read batch by batch by one, and gathered for more)",
+    )
+    run.add_argument(
         "--match-id",
         action="store_true",
         help="a first column match_id, which tells each match from all others",
@@ -467,5 +474,13 @@ def _matches(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(
             f"{text} is no number of matches: give a whole number from 1"
+        )
+    return int(text)
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of threads: give a whole number from 1"
         )
     return int(text)

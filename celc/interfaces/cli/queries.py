@@ -215,11 +215,20 @@ def standard_input(name: str = "stdin.cel") -> Source:
 
 
 def dump_routes(parts: tuple[str, ...], names: Sequence[str]) -> str:
-    """What runs each of these queries of a module, and why other routes do not: read off the
-    loaded module, for `celc explain --stage routes`."""
+    """What runs each of these queries of a module, by threads or not, and why other routes do not:
+    read off the loaded module, for `celc explain --stage routes`."""
+    from celc_runtime.query import CompiledQuery
     from celc_runtime.routes.why_not import routes_text
+    from celc_runtime.run.parts import ONE_PARTITION, WHOLE_PARTITIONS, threads_line
 
     from celc.driver.matcher import Matcher
 
     queries = Matcher(parts).queries
-    return "\n".join(routes_text(queries[name].program) for name in names)
+    texts = []
+    for query in map(queries.__getitem__, names):
+        if isinstance(query, CompiledQuery):
+            line = threads_line(query.plan)
+        else:
+            line = WHOLE_PARTITIONS if query.plan.partition_by else ONE_PARTITION
+        texts.append(f"{routes_text(query.program)}  {line}\n")
+    return "\n".join(texts)

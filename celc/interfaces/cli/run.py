@@ -103,6 +103,7 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
         # Rows are left out by the columns that are read, so each query leaves out its own.
         alone = format == "html" or arguments.max_matches is not None or damage.skips_bad_rows
         alone = alone or bool(bounds) or arguments.near or len({*outputs}) == 1
+        alone = alone or arguments.threads is not None  # queries that share a reading have one
         for names in _readings(queries, alone=alone):
             query, *others = (queries[name] for name in names)
             columns = wanted[query.name].with_others(wanted[one.name] for one in others)
@@ -114,9 +115,11 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
                 _match_together([query, *others], events, outs)
             elif format == "html":
                 near = near_of(arguments, compilation, query.name) if arguments.near else None
-                _report(query, events, first, outs.of(query.name), tables, near)
+                more = near, arguments.threads
+                _report(query, events, first, outs.of(query.name), tables, *more)
             else:
-                _match(query, events, first, outs.live(query), tables, bounds.get(query.name))
+                given = {"bounds": bounds.get(query.name), "threads": arguments.threads}
+                _match(query, events, first, outs.live(query), tables, given)
             events.tell_left_out()
             if first.are_all:
                 break  # the rest of the events was not read, and may have what these lack
@@ -297,6 +300,7 @@ def _report(
     out: IO[bytes],
     tables: Mapping[str, Any],
     near: NearQuery | None,
+    threads: int | None,
 ) -> None:
     """Write a page with the matches of one query and all its events, which are read into memory,
     and if `near` with its near misses."""
@@ -305,7 +309,7 @@ def _report(
     try:
         with shown(events.size, query.name) as bar:
             page = ReportOfRun(query, events.batches(bar.read if bar is not None else None))
-            for batch in first.of(matches_of(query, page.batches, tables)):
+            for batch in first.of(matches_of(query, page.batches, tables, threads=threads)):
                 if bar is not None:
                     bar.found(len(batch))
                 page.add(batch)
@@ -321,14 +325,14 @@ def _match(
     first: FirstMatches,
     write: Callable[[Any], None],
     tables: Mapping[str, Any],
-    bounds: Mapping[str, Any] | None,
+    given: Mapping[str, Any],
 ) -> None:
-    """The matches of one query. `tables` are those of its parameter set, `bounds` those of a
-    slice."""
+    """The matches of one query. `tables` are those of its parameter set; `given`: the bounds of a
+    slice, and the number of threads, as `matches_of` takes them."""
     try:
         with shown(events.size, query.name) as bar:
             read = partial(events.batches, bar.read if bar is not None else None)
-            for batch in first.of(matches_of(query, read, tables, bounds)):
+            for batch in first.of(matches_of(query, read, tables, **given)):
                 if bar is not None:
                     bar.found(len(batch))
                 write(batch)

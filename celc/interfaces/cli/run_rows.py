@@ -53,6 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
                 "--max-matches counts rows of the result, and a report of MATCH_RECOGNIZE shows "
                 "matches: leave it out"
             )
+        if format == "html" and arguments.threads is not None:
+            raise CommandProblem(
+                "a report of MATCH_RECOGNIZE is made by one thread: leave out --threads"
+            )
         with (
             output_of(output, format) as out,
             damage_of(arguments, origins, inputs, [output]) as damage,
@@ -64,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 write = writer_of(format, query, out, arguments)
                 with compiling_shown(query.name):
-                    stopped = _match(query, rows, write, arguments.max_matches)
+                    stopped = _match(query, rows, write, arguments)
             rows.tell_left_out()
     if stopped:
         count = f"{arguments.max_matches:,} row{'' if arguments.max_matches == 1 else 's'}"
@@ -105,12 +109,13 @@ def _match(
     query: RowPatternQuery,
     rows: EventStream,
     write: Callable[[pa.RecordBatch | None], None],
-    limit: int | None,
+    arguments: argparse.Namespace,
 ) -> bool:
     """Write the result. Returns whether it was cut off."""
-    left = limit
+    left = arguments.max_matches
     try:
-        for batch in query.match_table(_table(query, rows)).to_batches():
+        found = query.match_table(_table(query, rows), threads=arguments.threads)
+        for batch in found.to_batches():
             if left is not None and len(batch) > left:
                 write(batch.slice(0, left))
                 write(None)

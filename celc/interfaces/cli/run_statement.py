@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         warnings.showwarning = lambda message, *_: tell(str(message))
         rest = _declared(source, connection, tables, arguments)
         try:
-            found = run_source(Duck(connection), rest, None)
+            found = run_source(Duck(connection, arguments.threads), rest, None)
         except HostError as problem:
             raise CommandProblem(
                 f"{problem.host} refuses the statement: {problem.reason}"

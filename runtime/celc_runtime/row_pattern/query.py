@@ -23,6 +23,7 @@ from celc_runtime.row_pattern.run import RowRun
 from celc_runtime.row_pattern.schemas import input_schema, output_schema
 from celc_runtime.row_pattern.tables import Reader
 from celc_runtime.run.feeding import Reads, read_all
+from celc_runtime.run.threads import threads_for
 from celc_runtime.spark.answers.compact import check_frame
 from celc_runtime.spark.in_numbers import ALL, RowNumbers, in_numbers
 from celc_runtime.spark.input.columns import column_named
@@ -120,19 +121,30 @@ class RowPatternQuery:
             if bound is not None:
                 check(self.program, route)
 
-    def match_table(self, rows: Any, *, after: object = None, until: object = None) -> pa.Table:
+    def match_table(
+        self,
+        rows: Any,
+        *,
+        threads: int | None = None,
+        after: object = None,
+        until: object = None,
+    ) -> pa.Table:
         """The result for a table, on this machine and without Spark.
 
         rows: a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches, a data
         frame of pandas or polars, a relation of DuckDB, a dictionary of columns, or the path of a
         Parquet file; in any order, because the query says the order; rows equal in it keep theirs.
+        threads: how many cores to use for partitions of a large table; None: those that this
+        process may use, and one inside a task of Spark. The result is the same for any number.
         Raises TypeError for what is no table, EventError where it does not fit the query, and for
-        after and until, which queries of CEL take.
+        after and until, which queries of CEL take, and ValueError for what is no number of threads.
         """
+        threads = threads_for(threads)
         self._refuse_slices(after, until)
         table = table_of(Reader(self.plan).program, rows)
         batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
-        found = read_all(RowRun(self.program, in_parts=False), batches)
+        run = RowRun(self.program, in_parts=False, threads=threads)
+        found = read_all(run, batches)
         return pa.Table.from_batches(found, self.output_schema)
 
     @property

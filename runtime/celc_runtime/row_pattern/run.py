@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ from celc_runtime.row_pattern.search import NO_LIMIT, Searched, find_by_search
 from celc_runtime.row_pattern.sorting import first_null, sort_keys
 from celc_runtime.row_pattern.tables import conforming_table, last_border
 from celc_runtime.row_pattern.texts import Texts
+from celc_runtime.run.parts import Part, number_of_parts, of_partitions
+from celc_runtime.run.threads import side_by_side
 
 _ROWS = 1 << 18
 """Rows that are matched at a time. A partition with more is matched as a whole."""
@@ -72,13 +75,16 @@ class RowRun:
 
     in_parts: partitions come one after another, and rows within them in any order, so that some
     partitions can be matched before the last one has come. derived: whether the rows have the
-    columns that are made of others, as on Spark. Raises EventError where rows do not fit
-    the query, for NULL in the order and where AFTER MATCH SKIP finds no row, and WorkLimitError for
-    too much work.
+    columns that are made of others, as on Spark. threads: how many match partitions side by side.
+    Raises EventError where rows do not fit the query, for NULL in the order and where AFTER MATCH
+    SKIP finds no row, and WorkLimitError for too much work.
     """
 
-    def __init__(self, program: RowProgram, *, in_parts: bool, derived: bool = False) -> None:
+    def __init__(
+        self, program: RowProgram, *, in_parts: bool, derived: bool = False, threads: int = 1
+    ) -> None:
         self._program = program
+        self._threads = threads
         self._in_parts = in_parts and bool(program.plan.partition_by)
         self._derived = derived
         self._waiting: list[pa.Table] = []
@@ -109,9 +115,34 @@ class RowRun:
 
     def _matched(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         if len(table):
-            columns, offsets = columns_and_order(self._program.plan, table, able=True)
+            columns, order, offsets = _columns_with_order(self._program.plan, table, able=True)
             if len(offsets) > 1:
-                yield from run_of(self._program, columns, offsets).batches()
+                yield from self._of_parts(columns, order, offsets)
+
+    def _of_parts(
+        self, columns: dict[int, pa.Array], order: np.ndarray | None, offsets: np.ndarray
+    ) -> Iterator[pa.RecordBatch]:
+        """The result for partitions, some of which each thread sorts and matches at a time."""
+        program, rows = self._program, int(offsets[-1])
+        wanted = number_of_parts(rows, self._threads)
+        parts = of_partitions(offsets[:-1], rows, wanted) if wanted > 1 else []
+        if len(parts) < 2:
+            yield from run_of(program, _in_order(columns, order), offsets).batches()
+            return
+
+        def matched(part: Part) -> list[pa.RecordBatch]:
+            start, end = part.start, part.end
+            if order is None:
+                own = {n: one.slice(start, end - start) for n, one in columns.items()}
+            else:
+                own = _in_order(columns, order[start:end])
+            first, behind = np.searchsorted(offsets, (start, end))
+            run = run_of(program, own, offsets[first : behind + 1] - start)
+            return list(run.batches())
+
+        # The first part with an error has the first error of all.
+        calls = [partial(matched, part) for part in parts]
+        yield from chain.from_iterable(side_by_side(calls, self._threads))
 
 
 def columns_and_order(
@@ -119,6 +150,22 @@ def columns_and_order(
 ) -> tuple[dict[int, pa.Array], np.ndarray]:
     """The columns that a query reads, by their numbers, in the order of the query; and where its
     partitions begin, int64[partitions + 1]. able: without some that cannot have a match."""
+    columns, order, offsets = _columns_with_order(plan, table, able=able)
+    return _in_order(columns, order), offsets
+
+
+def _in_order(columns: dict[int, pa.Array], order: np.ndarray | None) -> dict[int, pa.Array]:
+    if order is None:
+        return columns
+    taken = pa.array(order)
+    return {number: column.take(taken) for number, column in columns.items()}
+
+
+def _columns_with_order(
+    plan: RowPlan, table: pa.Table, *, able: bool
+) -> tuple[dict[int, pa.Array], np.ndarray | None, np.ndarray]:
+    """The same columns as they stand; int64, their rows in order (None: they stand in it); and
+    where partitions begin then."""
     columns = {
         number: _one_piece(table.column(plan.columns[number].name)) for number in plan.columns_read
     }
@@ -131,10 +178,7 @@ def columns_and_order(
     if kept is not None:
         parts, taken = parts[kept], pa.array(kept)
         columns = {number: column.take(taken) for number, column in columns.items()}
-    order, offsets = _partitions(plan, columns, parts)
-    if order is not None:
-        columns = {number: column.take(order) for number, column in columns.items()}
-    return columns, offsets
+    return columns, *_partitions(plan, columns, parts)
 
 
 def run_of(program: RowProgram, columns: dict[int, pa.Array], offsets: np.ndarray) -> TableRun:
@@ -153,7 +197,7 @@ def _one_piece(column: pa.ChunkedArray) -> pa.Array:
 
 def _partitions(
     plan: RowPlan, columns: dict[int, pa.Array], parts: np.ndarray
-) -> tuple[pa.Array | None, np.ndarray]:
+) -> tuple[np.ndarray | None, np.ndarray]:
     """The order of the rows (None: they are in it), and where partitions begin and end."""
     sorts: list[np.ndarray] = [parts]
     for order in plan.order_by:
@@ -163,8 +207,8 @@ def _partitions(
     if _is_sorted(sorts):
         chosen, ordered = None, parts
     else:
-        places = _order(sorts)
-        chosen, ordered = pa.array(places), parts[places]
+        chosen = _order(sorts)
+        ordered = parts[chosen]
     borders = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     ends = [len(ordered)] if len(ordered) else []
     return chosen, np.concatenate([[0], borders, ends]).astype(np.int64)

@@ -74,9 +74,8 @@ class Part(NamedTuple):
     continues: bool = False
 
 
-def why_one_scan(program: Program) -> str:
+def why_one_scan(plan: Plan) -> str:
     """Why a table is read by one run, for any number of threads; empty where it need not be."""
-    plan = program.plan
     if plan.source.parameters is not None:
         return "events and the rows of a table are paired for all partitions together (FOR EACH)"
     if plan.interleaves:
@@ -84,6 +83,22 @@ def why_one_scan(program: Program) -> str:
     if plan.source.key_columns:
         return ""
     return _why_not_cut(plan)
+
+
+WHOLE_PARTITIONS = "threads: each reads whole partitions of a table"
+ONE_PARTITION = "threads: one reads a table, because the query has no PARTITION BY"
+"""Of a query in MATCH_RECOGNIZE, whose matches depend on those before them."""
+
+
+def threads_line(plan: Plan) -> str:
+    """What threads read side by side, and why not more, in words."""
+    if why := why_one_scan(plan):
+        return f"threads: one reads a table, because {why}"
+    if not plan.source.key_columns:
+        return "threads: each reads time ranges of a table"
+    why = _why_not_cut(plan)
+    large = f"a large one is not cut into time ranges, because {why}"
+    return f"{WHOLE_PARTITIONS}; {large if why else 'large ones are cut into time ranges'}"
 
 
 def _why_not_cut(plan: Plan) -> str:
@@ -100,14 +115,14 @@ def _why_not_cut(plan: Plan) -> str:
 def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:
     """The parts of a table; none where one run should read it: by the meaning of the query, since
     it is small, or since something in it is wrong, which that run says."""
-    wanted = min(threads * _PARTS_OF_A_THREAD, len(rows.table) // LEAST_ROWS)
-    if threads < 2 or wanted < 2 or why_one_scan(program):
+    wanted = number_of_parts(len(rows.table), threads)
+    if wanted < 2 or why_one_scan(program.plan):
         return []
     plan = program.plan
     cut = None if _why_not_cut(plan) else partial(_ranges, plan, rows)
     try:
         if plan.source.key_columns:
-            found = _of_partitions(rows.begins(plan), len(rows.table), wanted, cut)
+            found = of_partitions(rows.begins(plan), len(rows.table), wanted, cut)
         else:
             assert cut is not None
             found = cut(0, len(rows.table), wanted)
@@ -116,13 +131,19 @@ def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:
     return found if len(found) > 1 else []
 
 
-def _of_partitions(
+def number_of_parts(rows: int, threads: int) -> int:
+    """Into how many parts so many rows are cut, if they can be."""
+    return 1 if threads < 2 else min(threads * _PARTS_OF_A_THREAD, rows // LEAST_ROWS)
+
+
+def of_partitions(
     begins: np.ndarray,
     rows: int,
     wanted: int,
-    cut: Callable[[int, int, int], list[Part]] | None,
+    cut: Callable[[int, int, int], list[Part]] | None = None,
 ) -> list[Part]:
-    """Parts of about one size. `cut` cuts a partition that is larger into so many."""
+    """Parts of about one size, of partitions that begin at some rows (int64). `cut` cuts a
+    partition that is larger into so many."""
     ends = np.append(begins[1:], rows)
     numbers_of_parts = begins * wanted // rows
     is_large = (ends - begins) * wanted >= 2 * rows if cut else np.zeros(len(begins), np.bool_)

@@ -37,6 +37,7 @@ def check_near_of_run(arguments: argparse.Namespace) -> None:
     of_matches = {
         "--max-matches": arguments.max_matches is not None,
         "--match-id": arguments.match_id,
+        "--threads": arguments.threads is not None,
     }
     check_near(arguments, of_matches)
 

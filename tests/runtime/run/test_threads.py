@@ -1,0 +1,186 @@
+"""Threads: how many, what a part may write, errors, rows of MATCH_RECOGNIZE, and calls at once.
+
+That answers are the same for any number is tested in `tests/seeds/test_random_parts.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from celc_runtime import CompiledQuery
+from celc_runtime.arrow.events.sorting import Sorted, order_for
+from celc_runtime.plan.errors import EventError
+from celc_runtime.run import parts, threads
+from celc_runtime.run.parts import answer_of_parts, parts_of, threads_line
+from celc_runtime.run.source.run_options import PLAIN
+from engines import interpreted, only_query
+
+import celc
+
+DECLARED = "CREATE STREAM S { EVENT A { k: STRING, ts: LONG }, EVENT B { k: STRING, ts: LONG } }\n"
+ROWS = 2_000
+
+
+def query_of(text: str, **options: Any) -> CompiledQuery:
+    with interpreted():
+        return only_query(celc.compile(DECLARED + text, order_by="ts", **options))
+
+
+def table_of(keys: int = 9, seed: int = 1) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "type": rng.choice(["A", "B"], ROWS),
+            "k": rng.choice([f"key {n}" for n in range(keys)], ROWS),
+            "ts": np.cumsum(rng.integers(0, 3, ROWS)),
+        }
+    )
+
+
+BY_KEY = "SELECT * WHERE A AS a ; B AS b PARTITION BY k WITHIN 20 [ts]"
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "LEAST_ROWS", 50)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.filterwarnings("ignore:.*equal in ts")
+@pytest.mark.parametrize("keys", [1, 9, 900])
+def test_threads_find_what_one_finds(keys: int) -> None:
+    query, table = query_of(BY_KEY), table_of(keys)
+    one = query.match_table(table, threads=1)
+    assert len(one) > 10
+    for count in (2, 3, 7):
+        assert query.match_table(table, threads=count).equals(one)
+        assert len(parts_of(query.program, order_for(query.plan, table), count)) > count
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.filterwarnings("ignore:.*equal in ts")
+def test_a_part_writes_into_its_own_arrays_alone(tmp_path: Path) -> None:
+    """What parts share lies in memory that cannot be written: the process would end."""
+    query, table = query_of(BY_KEY), table_of()
+    rows = order_for(query.plan, table)
+    assert rows.order is not None
+    shared = rows.table.append_column("order", rows.order)
+    path = tmp_path / "rows.arrow"
+    with pa.ipc.new_file(path, shared.schema) as out:
+        out.write_table(shared)
+    with pa.memory_map(str(path)) as file:
+        mapped = pa.ipc.open_file(file).read_all()
+        order = mapped.column("order").chunk(0)
+        there = Sorted(mapped.drop_columns(["order"]), order, rows.numbered)
+        found = answer_of_parts(
+            query.program, there, parts_of(query.program, there, 3), PLAIN, threads=3
+        )
+        assert found is not None
+        one = query.match_table(table, threads=1)
+        assert pa.Table.from_batches(found, query.output_schema).equals(one)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_an_error_is_that_of_one_run() -> None:
+    query, table = query_of(BY_KEY), table_of()
+    times = table.column("ts").to_pylist()
+    times[7] = times[1500] = None
+    table = table.set_column(2, "ts", pa.array(times))
+    found = []
+    for count in (1, 3):
+        with pytest.raises(EventError) as caught:
+            query.match_table(table, threads=count)
+        found.append(str(caught.value))
+    assert found[0] == found[1]
+    assert "is NULL in row" in found[0]
+
+
+def test_two_threads_may_call_one_matcher_at_once() -> None:
+    query = query_of(BY_KEY)
+    tables = [table_of(seed=seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda one: query.match_table(one, threads=1).num_rows, tables * 2))
+    assert found == [query.match_table(one, threads=1).num_rows for one in tables] * 2
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.0, "2", True])
+def test_what_is_no_number_of_threads(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="threads must be a whole number from 1"):
+        query_of(BY_KEY).match_table(table_of(), threads=wrong)
+
+
+def test_threads_without_a_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: range(8), raising=False)
+    limit = tmp_path / "cpu.max"
+    monkeypatch.setattr(threads, "_LIMIT", limit)
+    assert threads.cores() == 8
+    for text, wanted in (("max 100000", 8), ("250000 100000", 3), ("1000 100000", 1)):
+        limit.write_text(text)
+        assert threads.threads_for(None) == wanted
+    context = SimpleNamespace(get=lambda: object())
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(TaskContext=context))
+    limit.write_text("max 100000")
+    assert threads.threads_for(None) == 1
+    assert threads.threads_for(5) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (BY_KEY, "threads: each reads whole partitions of a table; large ones are cut into time"),
+        ("SELECT * WHERE A ; B PARTITION BY k", "a large one is not cut into time ranges, because"),
+        ("SELECT * WHERE A ; B WITHIN 5 [ts]", "threads: each reads time ranges of a table"),
+        ("SELECT * WHERE A ; B WITHIN 5 [ts] CONSUME BY ANY", "one reads a table, because with CO"),
+        ("SELECT * WHERE A ; B", "one reads a table, because the query has no window"),
+        (
+            "SELECT * WHERE A ; B PARTITION BY k CONSUME BY ANY",
+            "with CONSUME BY ANY a match depends on those of all partitions",
+        ),
+    ],
+)
+def test_what_threads_read_in_words(text: str, line: str) -> None:
+    assert line in threads_line(query_of(text).plan)
+
+
+ROW_PATTERN = """CREATE TABLE t (k STRING, ts LONG, v INT);
+SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
+  MEASURES MATCH_NUMBER() AS n, FIRST(ts) AS t1, LAST(ts) AS t2
+  AFTER MATCH SKIP {skip} PATTERN (S DOWN+ UP+) DEFINE DOWN AS v < PREV(v), UP AS v > PREV(v))"""
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("rises", [True, False])
+def test_partitions_of_row_patterns(rises: bool) -> None:
+    with interpreted():
+        made = celc.compile(ROW_PATTERN.format(skip="TO LAST UP"), dialect="match_recognize")
+    (query,) = made.queries.values()
+    rng = np.random.default_rng(3)
+    table = table_of().drop_columns(["type"])
+    table = table.append_column("v", pa.array(rng.integers(0, 9, ROWS).astype(np.int32)))
+    if not rises:
+        table = table.take(pa.array(rng.permutation(ROWS)))
+    one = query.match_table(table, threads=1)
+    assert len(one) > 100
+    for count in (2, 3, 7):
+        assert query.match_table(table, threads=count).equals(one)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.filterwarnings("ignore:.*equal in ts")
+def test_memory_stays_flat() -> None:
+    query, table = query_of(BY_KEY), table_of()
+    resident = Path("/proc/self/statm")
+    sizes = []
+    for _ in range(6):
+        for _ in range(300):
+            query.match_table(table, threads=3)
+        sizes.append(int(resident.read_text().split()[1]))
+    assert sizes[-1] < 1.05 * sizes[1], sizes
