@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime.jit import watching
+from celc_runtime.run import parts
 from engines import interpreted
 from rich.cells import cell_len
 
@@ -55,6 +56,18 @@ def test_rows_have_the_columns_that_parquet_has(shown: Any) -> None:
         {"id": n, "start_pos": 0, "end_pos": 0, "x": [{"pos": 0, "id": n, "note": "ä"}], "n": 1}
         for n in range(2)
     ]
+
+
+def test_threads_write_what_one_writes(shown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "LEAST_ROWS", 1)
+    rows = [{"id": n % 3, "ts": f"2026-07-01T1{n}:00:00Z", "note": "n"} for n in range(9)]
+    query = "SELECT x[id] FROM S WHERE A AS x ; A PARTITION BY id"
+    one, *others = (
+        shown(query, rows, "--format", "rows", *threads)
+        for threads in ((), ("--threads", "1"), ("--threads", "3"))
+    )
+    assert len(one) == 9
+    assert others == [one, one]
 
 
 # --- tables ---------------------------------------------------------------------------------------

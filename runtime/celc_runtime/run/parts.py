@@ -256,7 +256,7 @@ def answer_of_parts(
     try:
         if plan.asks_for_clock and options.clock is None and plan.choice.clock is None:
             options = replace(options, clock=_clock(program, rows, parts, threads))
-        calls = [partial(_answer, program, rows, part, options) for part in parts]
+        calls = [partial(answer_of_part, program, rows, part, options) for part in parts]
         answers = side_by_side(calls, threads)
     except EventError:
         return None
@@ -275,7 +275,7 @@ def _clock(program: Program, rows: Sorted, parts: Sequence[Part], threads: int) 
     return max((one for one in found if one is not None), default=None)
 
 
-def _answer(program: Program, rows: Sorted, part: Part, options: RunOptions) -> _Answer:
+def answer_of_part(program: Program, rows: Sorted, part: Part, options: RunOptions) -> _Answer:
     """What a run over a part answers."""
     before = part.first
     options = replace(

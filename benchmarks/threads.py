@@ -1,0 +1,139 @@
+"""`match_table` by one core: where its time goes, what threads gain, and what a small table costs.
+
+    python benchmarks/threads.py [--events N] [--tasks PART,…] [--cores 2,8,32]
+
+CPU milliseconds of one thread, the least of five in turns, for the tasks of `peers` in CEL.
+
+*shares*: the way in is finding the order (*order*), moving the rows into it (*rows*), and columns
+that are checked and coded (*columns*); then what is left of one run, which is kernels and listing
+(*match*). *predicted*: each part of a table is measured alone, and given to the first core that is
+free; before it stands what one thread does, the order and the cuts. So the figures are those of an
+idle machine with so many cores whose memory is as fast for all of them. *half in one key*: the same
+where one key has half of the rows. *small*: a call on a hundred rows, in microseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from celc_runtime.arrow.events.columns import Columns
+from celc_runtime.arrow.events.sorting import order_for
+from celc_runtime.arrow.tables.event_tables import table_of
+from celc_runtime.run.parts import answer_of_part, parts_of
+from celc_runtime.run.source.run_options import RunOptions
+
+sys.path.append(str(Path(__file__).resolve().parent / "peers"))
+
+from tasks import TASKS, Task, tables
+
+
+def least(run: Callable[[], object], times: int = 5) -> float:
+    """The least CPU milliseconds of this thread."""
+    found = []
+    for _ in range(times):
+        start = time.thread_time()
+        run()
+        found.append(time.thread_time() - start)
+    return 1000 * min(found)
+
+
+def shares(task: Task, query: Any, table: pa.Table) -> None:
+    """Print where the time of one task goes."""
+    plan = query.plan
+    read = table_of(query.program, table)
+    found = order_for(plan, read)
+    rows = found.rows(0, len(read))
+    batch, *_ = rows.combine_chunks().to_batches()
+
+    def columns() -> None:
+        made = Columns(plan, ties_are_errors=False, numbered=found.numbered)
+        made.arguments(made.prepare(batch).events)
+
+    whole = least(lambda: query.match_table(table, threads=1))
+    steps = {
+        "order": least(lambda: order_for(plan, read)),
+        "rows": least(lambda: found.rows(0, len(read))),
+        "columns": least(columns),
+    }
+    steps["match"] = whole - sum(steps.values())
+    told = "   ".join(f"{name} {taken / whole:4.0%}" for name, taken in steps.items())
+    print(f"shares     {task.name:52} {whole:7.1f} ms   {told}", flush=True)
+
+
+def predicted(name: str, query: Any, table: pa.Table, cores: Sequence[int]) -> None:
+    """Print by how much threads should be faster, from parts that are measured alone."""
+    program, whole = query.program, least(lambda: query.match_table(table, threads=1))
+    read = table_of(program, table)
+    order = least(lambda: order_for(query.plan, read))
+    found = order_for(query.plan, read)
+    options = RunOptions(numbered=found.numbered)
+    told = []
+    for count in cores:
+        parts = parts_of(program, found, count)
+        cut = least(lambda count=count: parts_of(program, found, count))  # type: ignore[misc]
+        free = [order + cut] * count
+        work = 0.0
+        for part in parts:
+            taken = least(
+                lambda part=part: answer_of_part(program, found, part, options),  # type: ignore[misc]
+                3,
+            )
+            work += taken
+            free[free.index(min(free))] += taken
+        gain = whole / max(free) if parts else 1.0
+        told.append(
+            f"{count}: {gain:5.2f} ({len(parts)} parts, work {(order + cut + work) / whole:4.2f})"
+        )
+    print(f"predicted  {name:52} {whole:7.1f} ms   {'   '.join(told)}", flush=True)
+
+
+def skewed(table: pa.Table) -> pa.Table:
+    """The same events, half of which have one key."""
+    rng = np.random.default_rng(5)
+    keys = table.column("k").to_numpy().copy()
+    keys[rng.random(len(keys)) < 0.5] = 0
+    return table.set_column(table.column_names.index("k"), "k", pa.array(keys))
+
+
+def small(task: Task, query: Any, table: pa.Table) -> None:
+    """Print what a call on a hundred rows costs."""
+    few = table.slice(0, 100).combine_chunks()
+    for _ in range(50):
+        query.match_table(few)
+    taken = 1000 * least(lambda: query.match_table(few), 200)
+    print(f"small      {task.name:52} {taken:7.0f} µs", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--tasks", default="", help="parts of their names: two events,absence")
+    parser.add_argument("--cores", default="2,8,32")
+    parser.add_argument("--only", default="shares,predicted,small")
+    asked = parser.parse_args()
+    cores, data = [int(one) for one in asked.cores.split(",")], tables(asked.events)
+    for task in TASKS:
+        named = any(name in task.name for name in asked.tasks.split(","))
+        if task.dialect != "cel" or not named:
+            continue
+        query, table = task.compiled(asked.events), data[task.table]
+        query.match_table(table)
+        if "shares" in asked.only:
+            shares(task, query, table)
+        if "predicted" in asked.only:
+            predicted(task.name, query, table, cores)
+            if task.name.startswith("two events"):
+                predicted(f"{task.name}, half in one key", query, skewed(table), cores)
+        if "small" in asked.only:
+            small(task, query, table)
+
+
+if __name__ == "__main__":
+    main()
