@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.run.threads import cores
 from tasks import Task
 
-THREADS = 2
+THREADS = cores()
 
 
 class InDuckDB:

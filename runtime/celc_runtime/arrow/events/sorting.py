@@ -136,7 +136,7 @@ def _moving(
     """The table with an order that is another one than its own."""
     numbered = unused_name("row", [*table.schema.names, *names_read(plan)])
     name = plan.source.type_name
-    if table.column_names.count(name) == 1:
+    if is_worth_it(len(table)) and table.column_names.count(name) == 1:
         types = with_declared_types(plan, table.column(name))
         table = table.set_column(table.column_names.index(name), name, types)
     # One piece of each column, because rows come from all over it.
@@ -146,6 +146,9 @@ def _moving(
 def _ascend(columns: Sequence[pa.Array]) -> bool:
     """Whether rows ascend by all columns. Most tables show in a few rows that they do not."""
     rows = len(columns[0])
+    if len(columns) == 1 and _is_whole(columns[0]):
+        values = numbers(columns[0])[0]
+        return rows < 2 or not disorder(values[1:], values[0])[0]
     for few in (_FEW, rows):
         if not is_sorted([sortable(plain(column[:few])) for column in columns]):
             return False
@@ -178,8 +181,7 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
 
     Then the rows are sorted, whatever the other order columns hold.
     """
-    whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
-    if not whole or column.type == pa.uint64() or column.null_count:
+    if not _is_whole(column):
         return False
     before = None
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
@@ -193,6 +195,13 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
                 return False
             before = values[-1]
     return True
+
+
+def _is_whole(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all of a column are whole numbers or times of up to 64 bits."""
+    type = column.type
+    whole = pa.types.is_integer(type) or pa.types.is_temporal(type)
+    return bool(whole and type != pa.uint64() and type.bit_width <= 64 and not column.null_count)
 
 
 def is_sorted(columns: Sequence[pa.Array]) -> bool:
