@@ -5,8 +5,8 @@
 
 Before anything is timed, both answers are compared row by row; in Spark by their number and a
 checksum. Times are CPU time, the least of some runs that take turns: in DuckDB of this process with
-its threads (DuckDB and `match_table` use all cores), in Spark of all processes, in FlinkCEP of Flink's
-process with all its threads. `clock` is the time that passed. `times` above 1: celc is faster;
+its threads (DuckDB and `match_table` use all cores), in Spark of all processes, in FlinkCEP of
+Flink's process with all its threads. `clock` is the time that passed. `times` above 1: celc is faster;
 below 1: it is slower. A peer that is not installed is left out, with a word why.
 docs/comparison.md shows a run.
 """
@@ -135,7 +135,8 @@ def _figure(
         figure["read_seconds"] = round(seconds, 4)
     print(
         f"{peer:14} {task.name:54} {rows:9,} rows {matches:9,} matches   peer {other:7.3f} s   "
-        f"celc {own:7.3f} s   {other / own:6.2f} times   clock {other_clock:.3f} and {own_clock:.3f} s",
+        f"celc {own:7.3f} s   {other / own:6.2f} times   "
+        f"clock {other_clock:.3f} and {own_clock:.3f} s",
         flush=True,
     )
     return figure
