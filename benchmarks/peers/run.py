@@ -6,8 +6,8 @@
 Before anything is timed, both answers are compared row by row; in Spark by their number and a
 checksum. Times are CPU time, the least of some runs that take turns: in DuckDB of this process with
 its threads (DuckDB and `match_table` use all cores), in Spark of all processes, in FlinkCEP of
-Flink's process with all its threads. `clock` is the time that passed. `times` above 1: celc is faster;
-below 1: it is slower. A peer that is not installed is left out, with a word why.
+Flink's process with all its threads. `clock` is the time that passed. `times` above 1: celc is
+faster; below 1: it is slower. A peer that is not installed is left out, with a word why.
 docs/comparison.md shows a run.
 """
 
