@@ -319,7 +319,7 @@ def test_what_is_compiled_is_shown_and_vanishes(
     """Nothing of the first half second, and nothing where standard error is no terminal."""
     found = run.matches_of
 
-    def compiles(*arguments: Any) -> Any:
+    def compiles(*arguments: Any, **more: Any) -> Any:
         told = watching.watchers[0] if watching.watchers else lambda *_: None
         told("classify", True)
         told("classify", False)
@@ -328,7 +328,7 @@ def test_what_is_compiled_is_shown_and_vanishes(
         time.sleep(0.3)
         told("list_runs", False)
         told("update", False)
-        return found(*arguments)
+        return found(*arguments, **more)
 
     monkeypatch.setattr(run, "matches_of", compiles)
     monkeypatch.setattr(progress, "WAIT_TO_COMPILE", 0.05)
