@@ -3,11 +3,13 @@ and what a header says."""
 
 from __future__ import annotations
 
+import mmap
 import pickle
 import random
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,6 +18,7 @@ import pytest
 from cases_io import load_cases
 from celc_runtime.chain.columns import declared_types
 from celc_runtime.chain.streams import header
+from celc_runtime.chain.streams.explain import explain_module
 from celc_runtime.chain.streams.header import ModuleState, UnitState
 from celc_runtime.chain.streams.match import operators_of
 from celc_runtime.chain.streams.operators import Group, Wanted, group_of
@@ -478,7 +481,8 @@ def test_a_thousand_rules_are_one_stream() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_states_stay_small_over_five_hundred_micro_batches(what: str) -> None:
     """Fifty rules, and a chain of three queries: events that are kept, and bytes and pieces of the
-    state, are as many in the last hundred micro-batches as in the second hundred."""
+    state, are as many in the last hundred micro-batches as in the second hundred. The memory of the
+    process hardly grows in the second half."""
     text = _CHAIN.replace("QUERY both", "QUERY three") + (
         "QUERY top:\nSELECT p FROM three, alone WHERE three AS p ; alone AS a PARTITION BY id "
         "WITHIN 90 MILLISECONDS [ts]\n"
@@ -489,16 +493,42 @@ def test_states_stay_small_over_five_hundred_micro_batches(what: str) -> None:
         served = [(group_of(program, Wanted()), StreamOptions({}, buckets=2))]
     (group, options), *more = served
     stream, rng = ModuleOperator(group, options, random.Random(3), more), random.Random(5)
-    noted = []
+    noted: list[tuple[int, ...]] = []
+    memory = []
     for batch in range(500):
         stream.advance(_random_events(rng, 1 + 30 * batch, 30), 30 * batch)
         pieces = sum(map(len, stream.segments.values()))
         noted.append(
             (stream.sum("kept"), stream.stored, pieces, sum(map(len, stream.timers.values())))
         )
+        memory.append(_resident())
     for of_name in zip(*noted, strict=True):
         early, late = of_name[100:200], of_name[400:]
         assert max(late) <= 1.25 * max(early) + 2, of_name[::50]
+    assert max(memory[400:]) <= 1.05 * max(memory[200:300]), memory[::50]
+
+
+def _resident() -> int:
+    """Bytes of this process in memory (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+def test_a_plan_in_words_tells_of_groups() -> None:
+    text = _DECLARED + """QUERY one:
+SELECT * FROM S WHERE A ; B PARTITION BY id WITHIN 10 MILLISECONDS [ts]
+QUERY two:
+SELECT * FROM S WHERE B ; A PARTITION BY id WITHIN 30 MILLISECONDS [ts]
+QUERY whole:
+SELECT * FROM S WHERE A ; A WITHIN 10 MILLISECONDS [ts]
+"""
+    compiled = _compiled(text).queries
+    programs = {name: query.program.on_spark for name, query in compiled.items()}
+    session = SimpleNamespace(conf=SimpleNamespace(get=lambda name, default: "2"))
+    events: Any = SimpleNamespace(isStreaming=True, sparkSession=session)
+    told = explain_module(programs, events)
+    assert "operator 1: 2 groups of queries, because their PARTITION BY differ" in told
+    assert "one, two: share their events, of which each is kept once" in told
+    assert "buckets: 1, because without PARTITION BY there is one partition\n  whole:" in told
 
 
 def test_what_spark_would_send_as_a_broadcast_is_told() -> None:
