@@ -673,6 +673,20 @@ def test_nan_is_kept_in_row_groups_that_statistics_call_small(spark: Any, tmp_pa
     assert _kept(frame, [can_matter(query.plan, frame.schema)], 2).tolist() == [[False, True]]
 
 
+def test_zeros_are_kept_in_row_groups_of_the_other_sign(spark: Any, tmp_path: Path) -> None:
+    """Readers of Parquet hold -0.0 for less than 0.0."""
+    events = pa.table({"type": ["A"] * 2, "value": [0.0, -0.0], "ts": [1, 2], "row": [0, 1]})
+    tests = ["= 0.0", "= -0.0", "<= -0.0", ">= 0.0", "IN (0.0, 7.0)", "IN (-0.0, 7.0)"]
+    texts = (f"QUERY q{n}: SELECT * FROM S WHERE A FILTER A.value {t}" for n, t in enumerate(tests))
+    declaration = "CREATE STREAM S { EVENT A { value: DOUBLE, ts: LONG } }\n"
+    with interpreted():
+        module = celc.compile(declaration + "\n".join(texts), order_by="ts")
+    pq.write_table(events, tmp_path / "events.parquet", row_group_size=1)
+    frame = spark.read.parquet(str(tmp_path))
+    conditions = [can_matter(query.plan, frame.schema) for query in module.queries.values()]
+    assert _kept(frame, conditions, 2).all()
+
+
 def test_filters_let_through_what_is_wrong_or_counted(spark: Any, tmp_path: Path) -> None:
     schema = "type STRING, stream STRING, value DOUBLE, ts LONG, row LONG"
     rows = [

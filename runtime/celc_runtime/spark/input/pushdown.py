@@ -245,6 +245,8 @@ def _holds(test: AttributeTest) -> Column:
     if test.operator == "in" and many and "$" not in test.attribute:
         return _is_one_of_many(test)
     literals = [_literal(operand, test.type) for operand in test.operands]
+    if test.type in ("FLOAT", "DOUBLE") and 0 in test.operands and test.operator in _WITH_EQUAL:
+        return _holds_with_zeros(test)
     if test.operator in ("in", "not_in"):
         condition = column.isin(literals) if literals else functions.lit(False)
         condition = ~condition if test.operator == "not_in" else condition
@@ -257,6 +259,26 @@ def _holds(test: AttributeTest) -> Column:
         # Spark would skip groups by these; it does not where NaN is asked for as well.
         condition = condition | functions.isnan(column)
     return condition
+
+
+_WITH_EQUAL = ("=", "in", "<=", ">=")
+
+
+def _holds_with_zeros(test: AttributeTest) -> Column:
+    """A comparison with 0, of which -0.0 is no less: readers of Parquet take -0.0 for less than
+    0.0, and would skip groups of rows that have only one of them."""
+    from pyspark.sql import functions
+
+    column = column_named(test.attribute)
+    least, most = (_literal(zero, test.type) for zero in (-0.0, 0.0))
+    match test.operator:
+        case "<=":
+            return column <= most
+        case ">=":
+            return (column >= least) | functions.isnan(column)
+    others = [_literal(operand, test.type) for operand in test.operands if operand != 0]
+    condition = (column >= least) & (column <= most)
+    return condition | column.isin(others) if others else condition
 
 
 def _is_one_of_many(test: AttributeTest) -> Column:
