@@ -219,7 +219,7 @@ def _stream(
             found.append(one)
             last |= last_steps(one)
             continue
-        rows, options = _rows_of(groups, events, call, variable, len(operators))
+        rows, options = rows_of(groups, events, call, variable, len(operators))
         sent = tuple(
             (wanted.plain, own._asdict()) for (_, wanted), own in zip(planned, options, strict=True)
         )
@@ -320,7 +320,7 @@ def _as_matches(matches: DataFrame) -> DataFrame:
     return matches.select(kind, *map(column_named, matches.columns), *told)
 
 
-def _rows_of(
+def rows_of(
     groups: Sequence[Group], events: DataFrame, call: Call, variable: str, operators: int
 ) -> tuple[DataFrame, list[StreamOptions]]:
     """The rows of the input with a watermark, and how each group runs them."""
