@@ -59,8 +59,9 @@ class ChoiceCode(ConditionCode):
 
     @property
     def attributes_read(self) -> set[str]:
-        """All attributes that the conditions so far read."""
-        return {*self.attributes, *self.codes, *self.spelled} | self.text_attributes
+        """All attributes that the conditions so far read, and those of keys."""
+        read = {*self.attributes, *self.codes, *self.spelled}
+        return read | self.text_attributes | self.key_attributes
 
     def column_of(self, attribute: str) -> tuple[str, str]:
         """The columns with the values of an attribute and with whether they are not NULL."""

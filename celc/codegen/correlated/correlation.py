@@ -186,6 +186,8 @@ def checks_literal(
         )
         for part in watched
     )
+    keys = (*(one.key for one in parts), *(one.key + one.asking for one in absences.nearest))
+    choices.key_attributes |= {term.attribute for key in keys for term in key}
     for absent, column in zip(checks.absent, of_absent, strict=True):
         complete_lines += absences.absent_lines(absent, column)
     for event in checks.events_before:

@@ -46,11 +46,13 @@ class ConditionCode:
     constants: list[str] | None = field(default=None, kw_only=True)
     """Literals of numbers that conditions take from variables `constant_0` and so on. So queries
     that differ only in them have the same code. None: they stand in the conditions."""
+    key_attributes: set[str] = field(default_factory=set, kw_only=True)
+    """The attributes of keys by which a table finds events: their conditions are not evaluated."""
 
     @property
     def attributes_read(self) -> set[str]:
-        """All attributes that the conditions so far read."""
-        return {*self.attributes} | self.text_attributes
+        """All attributes that the conditions so far read, and those of keys."""
+        return {*self.attributes} | self.text_attributes | self.key_attributes
 
     def clause(self, clause: EventClause) -> str:
         """An expression that is true where the clause is TRUE."""
