@@ -49,14 +49,16 @@ def _settings(spark: Any) -> Iterator[None]:
 
 
 def _wanted(rows: list[dict[str, Any]]) -> list[str]:
-    found = query_of(_SHAPE).match_table(table(rows).drop_columns(["type"]))
+    query = query_of(_SHAPE).with_options(match_id=True)
+    found = query.match_table(table(rows).drop_columns(["type"]))
     return sorted(map(repr, found.to_pylist()))
 
 
 def test_a_stream_that_stops_and_ends(spark: Any, tmp_path: Path) -> None:
     """Two runs from one checkpoint, rows out of order and a late one, then the end."""
     rows = events(90, keys=4, seed=5)
-    query, late = query_of(_SHAPE), event(3, id=2, row=1000)
+    query = query_of(_SHAPE).with_options(match_id=True)
+    late = event(3, id=2, row=1000)
     one, two = parts(shuffled(rows, 2), 2)
 
     def stream() -> Any:
