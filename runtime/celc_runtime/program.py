@@ -45,7 +45,11 @@ class Rows:
     columns: Mapping[str, pa.Array]  # the attributes of the set, in the declared types
     made: frozenset[str] = frozenset()  # the columns that are made of others, and no attributes
     kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
-    """What is made of the rows once, for example the index."""
+    """What is made of the rows once for one query, for example the index over its conditions."""
+
+    def for_another(self) -> Rows:
+        """The same rows for another query, which keeps what it makes of them itself."""
+        return Rows(self.count, self.columns, self.made)
 
     def take(self, numbers: np.ndarray) -> Rows:
         """The rows with these numbers (int64), in this order."""

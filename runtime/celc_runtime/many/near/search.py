@@ -132,7 +132,8 @@ class Search:
     def _run(self, name: str, table: pa.Table, **options: Any) -> pa.Table:
         """The matches of one of the queries. What a run warns of is about matches, of which near
         misses tell nothing."""
-        program = with_tables(self.queries[name].program, self.parameters)
+        rows = {name: one.for_another() for name, one in self.parameters.items()}
+        program = with_tables(self.queries[name].program, rows)
         options = {**self.options, **options}
         if options:
             program = program.with_options(**options)
