@@ -29,7 +29,7 @@ def test_cases() -> None:
 
 
 def test_all_cases_are_there() -> None:
-    assert len(load_cases(folder=FOLDER)) == 73
+    assert len(load_cases(folder=FOLDER)) == 92
     assert len(load_refused(folder=FOLDER)) == 7
 
 

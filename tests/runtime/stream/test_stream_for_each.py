@@ -71,6 +71,8 @@ def test_cases() -> None:
             continue
         if "CONSUME BY ANY" in text and "PARTITION BY" in text:
             continue
+        if "VALID [" in text:
+            continue  # its times are not those of a stream; test_changing_rules has streams with it
         with interpreted():
             compiled = engines(timed(text), Options((EVENT_TIME,)))
         events = [{**e, EVENT_TIME: instant(1 + at)} for at, e in enumerate(case.events)]
