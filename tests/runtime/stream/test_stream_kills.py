@@ -220,7 +220,8 @@ def _killed_often(folder: Path, kills: int, rows: Any, text: str, name: str) -> 
     rnd = random.Random(kills)
     write_files(folder / "in", [table(part) for part in parts(rows, 30)])
     died = 0
-    for at in sorted(rnd.sample(range(1, 30), kills)):
+    # A driver can end before it is killed at one of the last two.
+    for at in sorted(rnd.sample(range(1, 28), kills)):
         driver = _start(folder, "local[2]", "driver", text, name)
         died += _killed(driver, folder, at, rnd.random())
     driver = _start(folder, "local[2]", "driver", text, name)
