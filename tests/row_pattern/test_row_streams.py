@@ -12,6 +12,7 @@ from celc_runtime import EventError, StateError
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
 from celc_runtime.stream.formats import StreamOptions
+from memory import resident
 from row_streams_by_hand import RowOperator, as_read, query_of
 
 _DAY = dt.datetime(2026, 5, 1, tzinfo=dt.UTC)
@@ -149,22 +150,24 @@ def test_the_first_row_of_a_partition_is_known() -> None:
 
 @pytest.mark.long
 def test_the_state_is_bounded_by_within() -> None:
-    """500 micro-batches: what is kept and stored does not grow."""
+    """500 micro-batches: what is kept and stored does not grow, nor does the process."""
     query = _query(
         "A B* C) WITHIN INTERVAL '20' SECOND",
         "A AS v > 2, B AS v BETWEEN 1 AND 3, C AS v = 9",
         rest="AFTER MATCH SKIP TO NEXT ROW",
     )
     stream, rng = _Stream(query, buckets=2), random.Random(5)
-    kept, sizes = [], []
+    kept, sizes, memory = [], [], []
     for number in range(500):
         rows = [(rng.randrange(8), number, rng.choice((0, 1, 2, 3, 4, 9))) for _ in range(2)]
         rows = list({key: (key, second, value) for key, second, value in rows}.values())
         stream.told(rows, number)
         kept.append(stream.operator.sum("kept"))
         sizes.append(stream.operator.sum("bytes"))
+        memory.append(resident())
     assert max(kept[400:]) <= max(kept[50:150]) + 20
     assert max(sizes[400:]) <= 2 * max(sizes[50:150])
+    assert max(memory[400:]) <= 1.05 * max(memory[200:300]), memory[::50]
 
 
 def test_late_rows() -> None:

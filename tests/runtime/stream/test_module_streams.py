@@ -3,13 +3,11 @@ and what a header says."""
 
 from __future__ import annotations
 
-import mmap
 import pickle
 import random
 import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -31,6 +29,7 @@ from celc_runtime.stream.buckets import FOR_EACH_TASK, group_of_label
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.match import check_size
 from engines import interpreted
+from memory import resident
 from module_streams_by_hand import ModuleOperator, module_streamed
 from places import CASES
 from queries_over_queries import source_table
@@ -501,16 +500,11 @@ def test_states_stay_small_over_five_hundred_micro_batches(what: str) -> None:
         noted.append(
             (stream.sum("kept"), stream.stored, pieces, sum(map(len, stream.timers.values())))
         )
-        memory.append(_resident())
+        memory.append(resident())
     for of_name in zip(*noted, strict=True):
         early, late = of_name[100:200], of_name[400:]
         assert max(late) <= 1.25 * max(early) + 2, of_name[::50]
     assert max(memory[400:]) <= 1.05 * max(memory[200:300]), memory[::50]
-
-
-def _resident() -> int:
-    """Bytes of this process in memory (Linux)."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 def test_a_plan_in_words_tells_of_groups() -> None:
