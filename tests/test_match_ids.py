@@ -7,6 +7,7 @@ all else (`crossings`): FOR EACH row, over rows of queries, with uncertain time,
 from __future__ import annotations
 
 import datetime as dt
+import json
 import pickle
 import random
 import re
@@ -296,12 +297,24 @@ def test_the_command_line_says_where_there_is_none(
     assert told in capsys.readouterr().err
 
 
-def test_rows_of_match_recognize_have_none(
+def test_the_command_line_has_the_ids_of_match_recognize(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "q.sql").write_text("SELECT 1")
-    assert main(["run", str(tmp_path / "q.sql"), "e.csv", "--match-id"]) == 2
-    assert "--match-id is for CEL" in capsys.readouterr().err
+    text = (
+        "CREATE TABLE t (id INT, v INT);\nSELECT * FROM t MATCH_RECOGNIZE (ORDER BY id "
+        "MEASURES COUNT(*) AS n PATTERN (A U) DEFINE U AS v > PREV(v))"
+    )
+    rows = {"id": [1, 2, 3, 4], "v": [1, 2, 1, 5]}
+    (tmp_path / "q.sql").write_text(text)
+    pq.write_table(pa.table(rows), tmp_path / "e.parquet")
+    asked = ["run", str(tmp_path / "q.sql"), str(tmp_path / "e.parquet"), "--match-id"]
+    with interpreted():
+        query = celc.compile(text, name="q.sql", dialect="match_recognize")
+        wanted = query.with_options(match_id=True).match_table(rows)["match_id"].to_pylist()
+        assert main([*asked, "--format", "rows"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["match_id"] for line in lines] == [one.hex() for one in wanted]
+    assert len(set(wanted)) == 2
 
 
 _THREE = """QUERY one: SELECT a FROM S WHERE A AS a

@@ -34,6 +34,11 @@ def _options(arguments: argparse.Namespace) -> Options:
     """The options of a compilation. Raises CommandProblem for those that are of CEL alone."""
     options = options_of(arguments)
     for name in ROW_PATTERNS.foreign(options):
+        if name == "match_id":
+            raise CommandProblem(
+                "a module of MATCH_RECOGNIZE has ids where they are asked for: leave out "
+                "--match-id, and call with_options(match_id=True) of the query"
+            )
         option = "--" + name.replace("_", "-")
         raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
     return options

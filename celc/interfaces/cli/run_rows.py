@@ -29,7 +29,6 @@ def run(arguments: argparse.Namespace) -> int:
     form = form_of(arguments)
     of_cel = {
         "--parameters": arguments.parameters,
-        "--match-id": arguments.match_id,
         "--after": arguments.after is not None,
         "--until": arguments.until is not None,
         "--on-null-type": arguments.on_null_type != "error",
@@ -46,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         compilation = compiled(arguments, arguments.source, of_files)
         matcher = Matcher(compilation.module_parts("celc run"))
         (query,) = matcher.queries.values()
+        if arguments.match_id:
+            query = query.with_options(match_id=True)
         (output,) = match_formats.files_of(arguments.output, format, [query.name])
         check_output(output, force=arguments.force, inputs=inputs)
         if format == "html" and arguments.max_matches is not None:
