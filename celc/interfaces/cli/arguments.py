@@ -5,6 +5,7 @@ Long: a list of all commands and options.
 """
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
     warm = _command(commands, "warm", help, several=True)
     warm.add_argument(
         "--processes",
-        type=_processes,
+        type=_number_of("processes"),
         metavar="N",
         help="how many processes make it at a time (default: one for each core)",
     )
@@ -200,13 +201,13 @@ def _add_run(commands: Any) -> None:
     )
     run.add_argument(
         "--max-matches",
-        type=_matches,
+        type=_number_of("matches"),
         metavar="N",
         help="stop after this many matches in all (LIMIT: for each event that ends a match)",
     )
     run.add_argument(
         "--threads",
-        type=_threads,
+        type=_number_of("threads"),
         metavar="N",
         help="cores for events in memory (default: those that celc may use; events in order are "
         "read batch by batch by one, and gathered for more)",
@@ -462,25 +463,14 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _processes(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(
-            f"{text} is no number of processes: give a whole number from 1"
-        )
-    return int(text)
+def _number_of(things: str) -> Callable[[str], int]:
+    """What reads a whole number from 1, of things that a message names."""
 
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise argparse.ArgumentTypeError(
+                f"{text} is no number of {things}: give a whole number from 1"
+            )
+        return int(text)
 
-def _matches(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(
-            f"{text} is no number of matches: give a whole number from 1"
-        )
-    return int(text)
-
-
-def _threads(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(
-            f"{text} is no number of threads: give a whole number from 1"
-        )
-    return int(text)
+    return read

@@ -25,6 +25,13 @@ def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
     tables: one at least. Raises TypeError for a table without a set and a value that is not a
     table; EventError if the table does not fit the declaration, or is wrong in its versions.
     """
+    parameters = asked_set(program, tables)
+    return rows_of(program.name, parameters, tables[parameters.name])
+
+
+def asked_set(program: Program, tables: Mapping[str, Any]) -> Parameters:
+    """The parameter set of a query whose call gives tables, one at least. Raises TypeError for a
+    table without a set."""
     parameters = program.plan.source.parameters
     wanted = [] if parameters is None else [parameters.name]
     for name in tables:
@@ -32,7 +39,7 @@ def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
             known = f"its parameter set is {wanted[0]!r}" if wanted else "it has no parameter set"
             raise TypeError(f"query {program.name!r} takes no argument {name!r}: {known}")
     assert parameters is not None, "a call without tables has no rows"
-    return rows_of(program.name, parameters, tables[parameters.name])
+    return parameters
 
 
 def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:

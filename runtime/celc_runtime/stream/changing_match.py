@@ -18,7 +18,8 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.schemas import output_schema
 from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events, parameters_of
-from celc_runtime.rules.rows import reader_of
+from celc_runtime.rules.rows import asked_set, reader_of
+from celc_runtime.spark.answers.compact import is_spark_frame
 from celc_runtime.spark.input.columns import mapped, needed_columns
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.stream.changing_rules import (
@@ -57,21 +58,9 @@ def changing_table(program: Program, tables: Mapping[str, Any]) -> DataFrame | N
 
     Raises TypeError for a name that is not that of the query's set.
     """
-    streams = [
-        name
-        for name, table in tables.items()
-        if type(table).__module__.startswith("pyspark.sql") and table.isStreaming
-    ]
-    if not streams:
+    if not any(is_spark_frame(table) and table.isStreaming for table in tables.values()):
         return None
-    parameters = program.plan.source.parameters
-    known = "it has no parameter set"
-    if parameters is not None:
-        known = f"its parameter set is {parameters.name!r}"
-    for name in tables:
-        if parameters is None or name != parameters.name:
-            raise TypeError(f"query {program.name!r} takes no argument {name!r}: {known}")
-    found: DataFrame = tables[streams[0]]
+    found: DataFrame = tables[asked_set(program, tables).name]
     return found
 
 
