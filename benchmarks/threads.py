@@ -9,12 +9,15 @@ that are checked and coded (*columns*); then what is left of one run, which is k
 (*match*). *predicted*: each part of a table is measured alone, and given to the first core that is
 free; before it stands what one thread does, the order and the cuts. So the figures are those of an
 idle machine with so many cores whose memory is as fast for all of them. *half in one key*: the same
-where one key has half of the rows. *small*: a call on a hundred rows, in microseconds.
+where one key has half of the rows. *clock*: what two threads, and a call that names no number, take
+on the clock beside one thread; two cores must be free for it. *small*: a call on a hundred rows, in
+microseconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -102,6 +105,26 @@ def skewed(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index("k"), "k", pa.array(keys))
 
 
+def clock(task: Task, query: Any, table: pa.Table) -> None:
+    """Print what threads take on the clock, and in CPU, beside one."""
+    ways = {"one": 1, "two": 2, "default": None}
+    taken = {way: [math.inf, math.inf] for way in ways}
+    for _ in range(6):
+        for way, threads in ways.items():
+            begun = time.perf_counter(), time.process_time()
+            query.match_table(table, threads=threads)
+            ended = time.perf_counter(), time.process_time()
+            taken[way] = [
+                min(one, b - a) for one, a, b in zip(taken[way], begun, ended, strict=True)
+            ]
+    by_clock, by_cpu = taken.pop("one")
+    told = "   ".join(
+        f"{way}: {on_clock / by_clock:4.2f} (CPU {cpu / by_cpu:4.2f})"
+        for way, (on_clock, cpu) in taken.items()
+    )
+    print(f"clock      {task.name:52} {1000 * by_clock:7.1f} ms   {told}", flush=True)
+
+
 def small(task: Task, query: Any, table: pa.Table) -> None:
     """Print what a call on a hundred rows costs."""
     few = table.slice(0, 100).combine_chunks()
@@ -116,7 +139,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--tasks", default="", help="parts of their names: two events,absence")
     parser.add_argument("--cores", default="2,8,32")
-    parser.add_argument("--only", default="shares,predicted,small")
+    parser.add_argument("--only", default="shares,predicted,clock,small")
     asked = parser.parse_args()
     cores, data = [int(one) for one in asked.cores.split(",")], tables(asked.events)
     for task in TASKS:
@@ -131,6 +154,8 @@ def main() -> None:
             predicted(task.name, query, table, cores)
             if task.name.startswith("two events"):
                 predicted(f"{task.name}, half in one key", query, skewed(table), cores)
+        if "clock" in asked.only:
+            clock(task, query, table)
         if "small" in asked.only:
             small(task, query, table)
 

@@ -304,9 +304,10 @@ def test_the_command_line_has_the_ids_of_match_recognize(
         "CREATE TABLE t (id INT, v INT);\nSELECT * FROM t MATCH_RECOGNIZE (ORDER BY id "
         "MEASURES COUNT(*) AS n PATTERN (A U) DEFINE U AS v > PREV(v))"
     )
-    rows = {"id": [1, 2, 3, 4], "v": [1, 2, 1, 5]}
+    schema = pa.schema({"id": pa.int32(), "v": pa.int32()})
+    rows = pa.table({"id": [1, 2, 3, 4], "v": [1, 2, 1, 5]}, schema)
     (tmp_path / "q.sql").write_text(text)
-    pq.write_table(pa.table(rows), tmp_path / "e.parquet")
+    pq.write_table(rows, tmp_path / "e.parquet")
     asked = ["run", str(tmp_path / "q.sql"), str(tmp_path / "e.parquet"), "--match-id"]
     with interpreted():
         query = celc.compile(text, name="q.sql", dialect="match_recognize")

@@ -216,9 +216,10 @@ class CompiledQuery:
         BY and the order columns where they are not sorted yet; rows equal in all of them keep their
         order. max_matches: stop after so many in all, with an EventWarning that says so; LIMIT in a
         query is for each event that ends a match. threads: how many cores to use; None: those that
-        this process may use, and one inside a task of Spark. The answer and its order are the same
-        for any number. A small table is read by one thread, and so is a query that is one scan by
-        its meaning, as `celc explain` says. after, until: values of the first order column;
+        this process may use if the first rows of a large table take so long that it pays, and one
+        inside a task of Spark. The answer and its order are the same for any number. A small table
+        is read by one thread, and so is a query that is one scan by its meaning, as `celc explain`
+        says. after, until: values of the first order column;
         the rows that become known (`decided_time`, else `end_time`) after the one and up to the
         other, without positions. No event up to `until` may be missing; then slices of time are
         together the answer to all events. parameters: of a query FOR EACH the table of its
@@ -229,7 +230,7 @@ class CompiledQuery:
         Raises TypeError for what is no table, EventError where it does not fit the query, and where
         the query has no slices, and ValueError for numbers and times that cannot be.
         """
-        threads = threads_for(threads)
+        threads_for(threads)  # which refuses what is no number
         program, events, keeps = between(
             self._entered(Route.TABLE, parameters), events, after, until
         )

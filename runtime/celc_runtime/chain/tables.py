@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def chain_of_table(
-    program: Program, events: Any, first: FirstMatches, threads: int = 1
+    program: Program, events: Any, first: FirstMatches, threads: int | None = 1
 ) -> pa.Table:
     """The matches of a query that reads others, from a table of the declared streams below them.
 
@@ -73,7 +73,7 @@ def _answer(
     options: RunOptions = PLAIN,
     *,
     is_compact: bool = False,
-    threads: int = 1,
+    threads: int | None = 1,
 ) -> pa.Table:
     """The matches of a query that reads others; each level runs once on all events.
 

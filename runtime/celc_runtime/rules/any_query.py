@@ -25,9 +25,10 @@ from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import Reads, ReadsRanges, read_all
-from celc_runtime.run.parts import answer_of_parts, parts_of
+from celc_runtime.run.parts import answer_of_parts, parts_of, threads_pay
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
+from celc_runtime.run.threads import threads_for
 from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.run.walk.walks import NOTED_ROWS
 
@@ -161,15 +162,18 @@ def matches_of_table(
     first: FirstMatches,
     options: RunOptions = PLAIN,
     *,
-    threads: int = 1,
+    threads: int | None = 1,
 ) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     plan, schema = read_plan(program), program.output_schema
     rows = order_for(plan, table_of(program, events))
     # A search that ends after some matches is one that begins with the first event.
-    parts = [] if first.ends_early else parts_of(program, rows, threads)
+    count = 1 if first.ends_early else threads_for(threads)
+    if threads is None and count > 1 and not threads_pay(program, rows, options):
+        count = 1
+    parts = parts_of(program, rows, count)
     if parts:
-        answer = answer_of_parts(program, rows, parts, options, threads)
+        answer = answer_of_parts(program, rows, parts, options, count)
         if answer is not None:
             return pa.Table.from_batches(first.of(answer), schema)
     batches = rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS)

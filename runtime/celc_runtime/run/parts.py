@@ -16,6 +16,7 @@ would have to be merged by their keys.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -25,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import not_a_number, numbers
+from celc_runtime.arrow.arrays import in_one_piece, not_a_number, numbers, plain
 from celc_runtime.arrow.events.conforming import conforming_column
 from celc_runtime.arrow.events.event_types import type_numbers
 from celc_runtime.arrow.events.row_names import row_text
@@ -49,11 +50,19 @@ from celc_runtime.run.run_of import run_of
 from celc_runtime.run.seen import Seen, warn_at_the_end
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.threads import side_by_side
+from celc_runtime.values.warned import told_to
 
 LEAST_ROWS = 1 << 16
 """Of a part. To make a run takes as long as to read some ten thousand rows."""
 
 _PARTS_OF_A_THREAD = 4
+
+_LEAST_TRIED = 1 << 19  # rows of a table that is tried: to try it takes one to three milliseconds
+_FIRST_TRIED, _TRIED = 1 << 13, 1 << 14  # rows that are read before, and rows whose time is taken
+_HEAVY = 100e-9
+"""Seconds a row, of a batch as small as the one that is tried, from which two threads are faster
+than one. Below, to cut a table and to move its rows part by part takes longer than they save
+(`benchmarks/threads.py --only clock`)."""
 
 _MOST_AT_ONCE = 1 << 22  # rows of a batch
 
@@ -200,9 +209,10 @@ def _values(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.ndarray | N
     """The first order column of some rows in order, as numbers of the declared type; None: one is
     NULL or NaN."""
     name = plan.source.order_by[0]
-    column = _column(rows, name, begin, behind)
-    if column is None or column.null_count:
+    given = _column(rows, name, begin, behind)
+    if given is None or given.null_count:
         return None
+    column = plain(in_one_piece(given))
     field = pa.field(name, arrow_type(plan.source.type_of(name)))
     table = rows.table
     row_of = partial(row_text, table, rows_seen=0, numbered=None)
@@ -210,21 +220,14 @@ def _values(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.ndarray | N
     return None if not_a_number(column).any() else numbers(column)[0]
 
 
-def _column(rows: Sorted, name: str, begin: int, behind: int) -> pa.Array | None:
+def _column(rows: Sorted, name: str, begin: int, behind: int) -> pa.ChunkedArray | None:
     """A column of some rows in order; None: there is no such column, or it is there twice."""
     if rows.table.column_names.count(name) != 1:
         return None
     column = rows.table.column(name)
     if rows.order is None:
-        found = column.slice(begin, behind - begin)
-    else:
-        found = column.take(rows.order.slice(begin, behind - begin))
-    chunks = found.chunks
-    if pa.types.is_dictionary(found.type):
-        chunks = [chunk.dictionary_decode() for chunk in chunks]
-    if len(chunks) == 1:
-        return chunks[0]
-    return pa.concat_arrays(chunks) if chunks else None
+        return column.slice(begin, behind - begin)
+    return column.take(rows.order.slice(begin, behind - begin))
 
 
 def _declared_before(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.ndarray:
@@ -234,9 +237,37 @@ def _declared_before(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.nd
     columns = {name: _column(rows, name, begin, behind) for name in names}
     if any(column is None for column in columns.values()):
         return np.arange(behind - begin + 1)
-    events = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
-    declared = type_numbers(plan, events, "a row") >= 0
-    return np.append(0, np.cumsum(declared))
+    # Chunk by chunk: types that are coded stay so, each chunk by its own codes.
+    found = [type_numbers(plan, one, "a row") >= 0 for one in pa.table(columns).to_batches()]
+    before = np.zeros(behind - begin + 1, np.int64)
+    np.cumsum(np.concatenate(found), out=before[1:])
+    return before
+
+
+def threads_pay(program: Program, rows: Sorted, options: RunOptions) -> bool:
+    """Whether threads read a table faster than one does, by the time that its first rows take. What
+    is found in them is found again by whoever reads the table.
+
+    Rejected: a rule by the form of the query. One query takes 15 nanoseconds a row or 1,500, by the
+    number of its matches.
+    """
+    if len(rows.table) < _LEAST_TRIED or why_one_scan(program.plan):
+        return False
+    tried = Part(0, 0, _FIRST_TRIED, _FIRST_TRIED + _TRIED)
+    options = replace(options, numbered=rows.numbered)
+    try:
+        with told_to([]):  # whoever reads the table says it
+            if program.plan.asks_for_clock and options.clock is None:
+                options = replace(options, clock=_clock(program, rows, [tried], 1))
+            run, seconds = run_of(program, options), 0.0
+            for first, end in ((0, tried.later), (tried.later, tried.end)):
+                begun = time.thread_time()
+                for batch in _batches(rows, first, end):
+                    list(run.push(batch))
+                seconds = time.thread_time() - begun
+    except EventError:
+        return False  # which is said where the table is read
+    return seconds > _HEAVY * _TRIED
 
 
 # --- the answer -----------------------------------------------------------------------------------

@@ -116,6 +116,32 @@ def test_what_is_no_number_of_threads(wrong: Any) -> None:
         query_of(BY_KEY).match_table(table_of(), threads=wrong)
 
 
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.filterwarnings("ignore:.*equal in ts")
+@pytest.mark.parametrize("heavy", [-1.0, 1e9])
+def test_threads_are_used_where_the_first_rows_take_long(
+    heavy: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By themselves; a number that is given is used whatever they take."""
+    for name, value in {"_LEAST_TRIED": 10, "_FIRST_TRIED": 10, "_TRIED": 20}.items():
+        monkeypatch.setattr(parts, name, value)
+    monkeypatch.setattr(parts, "_HEAVY", heavy)
+    monkeypatch.setattr(threads, "cores", lambda: 3)
+    used: list[int] = []
+
+    def counted(calls: Any, count: int) -> Any:
+        used.append(count)
+        return [call() for call in calls]
+
+    monkeypatch.setattr(parts, "side_by_side", counted)
+    query, table = query_of(BY_KEY), table_of()
+    found = query.match_table(table)
+    assert used == ([3] if heavy < 0 else [])
+    assert found.equals(query.match_table(table, threads=1))
+    assert found.equals(query.match_table(table, threads=2))
+    assert used == ([3, 2] if heavy < 0 else [2])
+
+
 def test_threads_without_a_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: range(8), raising=False)
     limit = tmp_path / "cpu.max"
