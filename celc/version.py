@@ -1,3 +1,8 @@
-"""The version of celc, in one place: that of its packages, and of the modules that it generates."""
+"""The version of celc: that of its runtime, which is released with it.
 
-VERSION = "0.1.0"
+In a wheel this file has the number itself, so that both can be compared.
+"""
+
+from celc_runtime.version import VERSION
+
+__all__ = ["VERSION"]

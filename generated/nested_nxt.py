@@ -17,6 +17,10 @@ QUERY = "\n".join(
 )
 CELC_VERSION = "0.1.0"
 
+from celc_runtime.module_format import check_format
+
+check_format(1, CELC_VERSION, __name__)
+
 from celc_runtime.engine.arena.nodes import BLOCK
 from celc_runtime.engine.update.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit

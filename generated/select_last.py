@@ -17,6 +17,10 @@ QUERY = "\n".join(
 )
 CELC_VERSION = "0.1.0"
 
+from celc_runtime.module_format import check_format
+
+check_format(1, CELC_VERSION, __name__)
+
 import numpy as np
 
 from celc_runtime.engine.arena.batch import write_relevant_rows

@@ -27,6 +27,10 @@ QUERY = "\n".join(
 )
 CELC_VERSION = "0.1.0"
 
+from celc_runtime.module_format import check_format
+
+check_format(1, CELC_VERSION, __name__)
+
 import numpy as np
 
 from celc_runtime.engine.arena.batch import next_relevant_row, window_floor

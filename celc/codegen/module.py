@@ -8,6 +8,7 @@ the query and on the versions of Jinja and black.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from celc_runtime.module_format import FORMAT
 from celc_runtime.plan.errors import OptionClash
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.near.queries import NearPlan
@@ -32,10 +33,24 @@ class ModuleStart(TemplateView):
 
     version: str
     version_comment: str
+    format: int
     command: str
     query_lines: tuple[str, ...]
     imports: tuple[str, ...]
-    language: str = "CEL"
+    language: str
+
+    @classmethod
+    def of(cls, text: str, command: str, imports: Imports, language: str = "CEL") -> "ModuleStart":
+        """The beginning of the module of a text."""
+        return cls(
+            string_literal(VERSION),
+            comment_text(VERSION),
+            FORMAT,
+            comment_text(command).replace("\\", "\\\\").replace('"', "'"),
+            tuple(literal_lines(text)),
+            imports.lines(),
+            language,
+        )
 
 
 @frozen
@@ -106,13 +121,8 @@ def module_parts(module: Module, command: str) -> tuple[str, ...]:
         ),
         "update_1" if len(module.queries) == 1 else "",
     )
-    start = ModuleStart(
-        string_literal(VERSION),
-        comment_text(VERSION),
-        comment_text(command).replace("\\", "\\\\").replace('"', "'"),
-        tuple(literal_lines(module.options.declared + module.options.text)),
-        module.imports.lines(),
-    )
+    text = module.options.declared + module.options.text
+    start = ModuleStart.of(text, command, module.imports)
     texts = [start.text()]
     for query in module.queries:
         look()

@@ -18,7 +18,6 @@ from celc.codegen.module import ModuleStart
 from celc.codegen.text.emit import emit
 from celc.codegen.text.escape import (
     comment_text,
-    literal_lines,
     string_literal,
 )
 from celc.codegen.text.imports import Imports
@@ -40,7 +39,6 @@ from celc.row_pattern.program import (
     ahead_of,
 )
 from celc.row_pattern.show import Show
-from celc.version import VERSION
 
 if VERIFYING or TYPE_CHECKING:
     from celc import verify
@@ -98,14 +96,7 @@ def module_parts(
             for number, made in enumerate(programs, start=1)
         )
     )
-    start = ModuleStart(
-        string_literal(VERSION),
-        comment_text(VERSION),
-        comment_text(command).replace("\\", "\\\\").replace('"', "'"),
-        tuple(literal_lines(text)),
-        imports.lines(),
-        "MATCH_RECOGNIZE",
-    )
+    start = ModuleStart.of(text, command, imports, "MATCH_RECOGNIZE")
     return (start.text(), *(f"{part.text()}\n" for part in parts), end.text())
 
 
