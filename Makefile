@@ -4,7 +4,7 @@
 #   make test ARGS="-k parse"     ARGS goes to pytest, examples/demo.py or the benchmark
 #   make test PYTHON=python3.12   the Python that the environment is made with
 #   make test VENV=/path/to/env   another environment (celc is installed into it)
-#   make slice VENV=.venv-4.1 PYSPARK=4.1.0   a slice of the tests with another PySpark
+#   make slice VENV=.venv-4.1 WITH='pyspark[connect]==4.1.0'   a slice of the tests with other packages
 #   make test PROCESSES=4         how many processes share the tests; 0: pytest's own, for a debugger
 
 SHELL := /bin/sh
@@ -12,7 +12,7 @@ MAKEFLAGS += --no-builtin-rules
 
 VENV := .venv
 LOWEST := .venv-lowest
-PYSPARK :=
+WITH :=
 PROCESSES := 3
 $(if $(word 2,$(VENV)),$(error VENV must be a path without spaces))
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
@@ -33,7 +33,7 @@ SPARK_ENV = JAVA_HOME="$$("$(PY)" tools/java.py)" && export JAVA_HOME && unset S
 	export SPARK_LOCAL_IP="$${SPARK_LOCAL_IP:-127.0.0.1}" &&
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test quick long slice lowest lint golden bench browser docs clean notes
+.PHONY: help venv demo test quick long slice lowest lint golden bench browser docs dist clean notes
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -67,7 +67,7 @@ SLICE = tests/test_conformance.py tests/codegen/test_golden.py tests/parse/test_
 SLICE_ON_SPARK = tests/on_spark/test_conformance_on_spark.py tests/on_spark/test_streams.py \
 	tests/on_spark/test_internal_names_on_spark.py
 
-slice: $(INSTALLED) notes ## run a slice of the tests, for other versions (PYTHON=, PYSPARK=, VENV=)
+slice: $(INSTALLED) notes ## run a slice of the tests, for other versions (PYTHON=, WITH=, VENV=)
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" $(SLICE) $(ARGS)
 	@$(SPARK_ENV) CELC_TEST_SPARK=classic "$(PY)" -m pytest -q -m "not long" $(SLICE_ON_SPARK) $(ARGS)
 
@@ -78,8 +78,7 @@ lint: $(INSTALLED) ## ruff, black and mypy, changing nothing
 	@"$(PY)" -m ruff check .
 	@"$(PY)" -m black --check --quiet . || "$(PY)" -m black --check .
 	@"$(PY)" -m mypy
-	@"$(PY)" -m mypy tools/house.py tools/java.py tools/lowest.py tools/parser_tables.py \
-		tools/pictures.py examples/*.py
+	@"$(PY)" -m mypy tools/*.py examples/*.py
 
 golden: $(INSTALLED) notes ## write the golden files anew; review them with git diff
 	@$(SPARK_ENV) "$(PY)" -m pytest -q --update-golden -k golden $(ARGS)
@@ -95,12 +94,15 @@ docs: $(INSTALLED) ## build the site of the documents into build/site; all links
 	@NO_MKDOCS_2_WARNING=1 "$(PY)" -m mkdocs build --strict -q -f tools/site/mkdocs.yml
 	@echo "build/site/index.html; to search in it: python -m http.server -d build/site"
 
+dist: $(INSTALLED) ## build both distributions into dist, each twice to the same bytes, and check them
+	@"$(PY)" tools/dist.py
+
 clean: ## remove what was built, and caches; .venv stays
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 		spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -not -path './.venv*/*' -prune -exec rm -rf {} +
 
-$(INSTALLED): pyproject.toml
+$(INSTALLED): pyproject.toml runtime/pyproject.toml runtime/celc_runtime/version.py
 	@test -n "$(PYTHON)" || { echo "make: no python3.11, python3.12, python3.13 or new enough" \
 		"python3 on PATH; name one: make PYTHON=/path/to/python" >&2; exit 1; }
 	@"$(PYTHON)" -c '$(NEW_ENOUGH)' || { \
@@ -108,12 +110,15 @@ $(INSTALLED): pyproject.toml
 	@echo "making $(VENV) with celc and all it needs (the first time takes minutes)" >&2
 	@test -x "$(PY)" || "$(PYTHON)" -m venv "$(VENV)"
 ifdef REQUIRED
-	@"$(PY)" -m pip install -qq --disable-pip-version-check $$("$(PY)" $(REQUIRED)) --editable .
+	@"$(PY)" -m pip install -qq --disable-pip-version-check $$("$(PY)" $(REQUIRED)) \
+		--editable ./runtime --editable .
 else
-	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ".[spark,dev,bench,docs]"
+	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ./runtime \
+		--editable ".[spark,dev,bench,docs]"
 endif
-	@test -z "$(PYSPARK)" || "$(PY)" -m pip install -qq --disable-pip-version-check \
-		"pyspark[connect]==$(PYSPARK)"
+ifneq ($(WITH),)
+	@"$(PY)" -m pip install -qq --disable-pip-version-check $(WITH:%='%')
+endif
 	@touch "$@"
 
 # What the caller's environment says and these targets do not follow is not passed over in silence.

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from places import ROOT
 
-_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+_PROJECTS = [
+    tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    for folder in (ROOT, ROOT / "runtime")
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +27,8 @@ def tool() -> Any:
 
 
 def test_what_is_claimed_is_pinned_at_its_lowest(tool: Any) -> None:
-    pins = tool.requirements(_PROJECT)
-    claimed = [*_PROJECT["dependencies"], *_PROJECT["optional-dependencies"]["spark"]]
-    for requirement in claimed:
+    pins = tool.requirements()
+    for requirement in tool.claimed():
         name, bound = re.match(r"([^<>=]+)>=([\d.]+)", requirement).groups()  # type: ignore[union-attr]
         assert f"{name}=={bound}" in pins
     assert {"pytest", "hypothesis"} <= {re.split("[=>]", pin)[0] for pin in pins}
@@ -43,11 +45,14 @@ def test_a_package_without_a_lowest_version_is_refused(tool: Any, requirement: s
 
 def test_a_python_is_claimed_where_a_test_ran() -> None:
     """The versions in the classifiers are those of the record of what was tested."""
-    claimed = {
-        line.rpartition(" ")[2]
-        for line in _PROJECT["classifiers"]
-        if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
-    }
+    celc, runtime = (
+        {
+            line.rpartition(" ")[2]
+            for line in project["classifiers"]
+            if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
+        }
+        for project in _PROJECTS
+    )
     shown = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     tested = set(re.findall(r"^\| (3\.\d+)(?:\.\d+)? \|", shown, re.MULTILINE))
-    assert claimed == tested
+    assert celc == runtime == tested
