@@ -16,7 +16,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
+from celc.diagnostics.own_runtime import refuse_none
 from celc.version import VERSION as __version__
+
+refuse_none()
 
 if TYPE_CHECKING:
     from celc.diagnostics.errors import CelError, CelWarning, Diagnostic

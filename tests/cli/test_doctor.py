@@ -12,7 +12,7 @@ from celc_runtime.jit.bootstrap import cache_root
 
 import celc
 from celc.interfaces.cli.command import main
-from celc.interfaces.doctor import packages
+from celc.interfaces.doctor import findings, packages
 
 pytest.importorskip("pyspark")
 
@@ -107,6 +107,61 @@ def test_packages_that_are_missing_or_too_old(monkeypatch: pytest.MonkeyPatch) -
     assert "!!  numpy is not there, and celc needs it\n" in told
     assert "--  pygls is not there: celc lsp need it\n      pip install 'celc[editor]'\n" in told
     assert "--  duckdb is not there: celc.sql over tables, and celc run with a statement" in told
+
+
+def _with_versions(monkeypatch: pytest.MonkeyPatch, **versions: str | None) -> str:
+    """What is told where these packages have these versions."""
+    known = {name.replace("_", "-"): version for name, version in versions.items()}
+    version_of = packages._version_of
+    monkeypatch.setattr(
+        packages, "_version_of", lambda name: known[name] if name in known else version_of(name)
+    )
+    return _told()
+
+
+def _told() -> str:
+    return findings.told(packages.packages())
+
+
+def test_a_runtime_of_another_version_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("celc_runtime.version.VERSION", "7.1.0")
+    said = _told()
+    version = celc.__version__
+    assert f"!!  celc {version} needs celc-runtime {version}, and the one in " in said
+    assert "celc_runtime/version.py is 7.1.0\n" in said
+    assert f"      pip install --force-reinstall --no-deps 'celc-runtime=={version}'\n" in said
+
+
+def test_a_distribution_of_another_version_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = celc.__version__
+    needed = f"celc-runtime=={version}"
+    requires = {"celc": [needed, "numpy>=1.26"], "celc-runtime": ["numba>=0.61"]}
+    monkeypatch.setattr("importlib.metadata.requires", requires.get)
+    said = _with_versions(monkeypatch, celc=version, celc_runtime="7.1.0", numba="0.60")
+    assert (
+        f"!!  celc-runtime is 7.1.0, and celc needs {needed}\n      pip install '{needed}'\n"
+        in said
+    )
+    assert "!!  numba is 0.60, and celc needs numba>=0.61\n" in said
+
+
+def test_a_distribution_that_is_not_there_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = _with_versions(monkeypatch, celc_runtime=None)
+    assert said.count("!!  celc-runtime is no installed distribution, so nothing says what") == 1
+    assert f"      pip install 'celc-runtime=={celc.__version__}'\n" in said
+
+
+def test_databricks_connect_stands_for_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    requires = {"celc": ["celc-runtime[spark]; extra == 'spark'"]}
+    requires["celc-runtime"] = ["pyspark[connect]<5,>=4.0; extra == 'spark'"]
+    monkeypatch.setattr("importlib.metadata.requires", requires.get)
+    names = {"celc": "1", "celc_runtime": "1", "databricks_connect": "19.3.0"}
+    said = _with_versions(monkeypatch, **names, pyspark=None)
+    assert "databricks-connect 19.3.0" in said
+    assert "pyspark" not in said
+    said = _with_versions(monkeypatch, **names, pyspark="4.3.0")
+    assert "!!  pyspark 4.3.0 and databricks-connect have the same package, `pyspark`, and" in said
+    assert "      pip uninstall pyspark databricks-connect  # then install the one that" in said
 
 
 class _Conf:

@@ -15,10 +15,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING
 
+from celc_runtime.module_format import FormatError
 from celc_runtime.plan.errors import OptionClash
 
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.files import query_files
+from celc.diagnostics.own_runtime import AnotherRuntime
 from celc.diagnostics.source import visible
 from celc.editor.languages import ROW_PATTERNS, language_of
 from celc.interfaces.cli import completion, row_patterns
@@ -78,7 +80,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         return QUERY_WRONG
     except ReadEnough:
         return FINE
-    except CommandProblem as problem:
+    except (CommandProblem, AnotherRuntime, FormatError) as problem:
         tell(f"celc: {visible(str(problem))}")
         return FILE_WRONG
     except OptionClash as problem:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from celc.diagnostics.own_runtime import another, repair
 from celc.interfaces.doctor.findings import Finding, missing, ok, wrong
 from celc.version import VERSION
 
@@ -28,22 +29,32 @@ _MORE = {
 """What celc uses where it is there. No extra names a version."""
 
 
+_OWN = ("celc", "celc-runtime")
+
+
 def packages() -> Iterator[Finding]:
     """A finding for celc, one for all packages that fit, and one for each other."""
     yield ok(f"celc {VERSION} on Python {platform.python_version()}")
-    try:
-        required = metadata.requires("celc") or []
-    except metadata.PackageNotFoundError:
-        yield wrong("celc is no installed distribution, so nothing says what it needs", _PIP)
-        return
+    problem = another()
+    if problem is not None:
+        yield wrong(problem, repair())
     fitting: list[str] = []
     others: list[Finding] = []
-    for requirement, extra in _requirements(required):
+    for name in _OWN:
+        if _version_of(name) is None:
+            why = f"{name} is no installed distribution, so nothing says what it needs"
+            others.append(wrong(why, f"pip install '{name}=={VERSION}'"))
+    for requirement, extra in _requirements():
         version = _version_of(requirement.name)
         needs = f"{requirement.name}{requirement.specifier}"
         use = "celc" if extra is None else f"celc[{extra}] ({_USES[extra]})"
         line = f"pip install '{needs}'"
-        if version is None and extra is None:
+        if requirement.name == "pyspark" and _version_of(_DATABRICKS) is not None:
+            others += _beside_databricks(version)
+            fitting.append(f"{_DATABRICKS} {_version_of(_DATABRICKS)}")
+        elif version is None and requirement.name in _OWN:
+            pass  # told above
+        elif version is None and extra is None:
             others.append(wrong(f"{requirement.name} is not there, and celc needs it", line))
         elif version is None:
             text = f"{requirement.name} is not there: {_USES[str(extra)]} need it"
@@ -62,22 +73,34 @@ def packages() -> Iterator[Finding]:
     yield from others
 
 
-_PIP = "pip install celc"
+_DATABRICKS = "databricks-connect"
 
 
-def _requirements(required: list[str]) -> Iterator[tuple[Requirement, str | None]]:
-    """What celc needs and what its extras need, with the extra."""
+def _beside_databricks(pyspark: str | None) -> Iterator[Finding]:
+    """What is wrong where databricks-connect stands for PySpark."""
+    if pyspark is not None:
+        yield wrong(
+            f"pyspark {pyspark} and {_DATABRICKS} have the same package, `pyspark`, and one has "
+            "written over files of the other",
+            f"pip uninstall pyspark {_DATABRICKS}  # then install the one that you use",
+        )
+
+
+def _requirements() -> Iterator[tuple[Requirement, str | None]]:
+    """What both distributions need and what their extras need, with the extra."""
     from packaging.requirements import Requirement
 
-    for text in required:
-        requirement = Requirement(text)
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-            yield requirement, None
-            continue
-        for extra in _USES:
-            if requirement.marker.evaluate({"extra": extra}):
-                yield requirement, extra
-                break
+    for name in _OWN:
+        for text in (metadata.requires(name) or []) if _version_of(name) else []:
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                yield requirement, None
+                continue
+            for extra in _USES:
+                # An extra of celc that is one of the runtime says nothing more.
+                if requirement.marker.evaluate({"extra": extra}) and requirement.name not in _OWN:
+                    yield requirement, extra
+                    break
 
 
 def _version_of(name: str) -> str | None:
