@@ -42,13 +42,20 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_no_runtime(site: Path) -> None:
+@pytest.mark.parametrize("left", [(), ("version.py", "module_format.py")])
+def test_no_runtime(site: Path, left: tuple[str, ...]) -> None:
+    """`left`: the files that are new since the only distribution had them all, and so are not
+    removed with it."""
+    (site / "celc_runtime").mkdir()
+    for name in left:
+        (site / "celc_runtime" / name).symlink_to(ROOT / "runtime/celc_runtime" / name)
     done = _said(site, "import celc")
     assert done.returncode == 1
     version = celc.__version__
     assert done.stderr.splitlines()[-1] == (
         f"celc.diagnostics.own_runtime.AnotherRuntime: celc {version} needs the distribution "
-        f"celc-runtime {version}, whose package celc_runtime is not there: {_REPAIR}"
+        f"celc-runtime {version}, whose package celc_runtime is not there, or has lost files: "
+        f"{_REPAIR}"
     )
 
 

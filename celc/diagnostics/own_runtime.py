@@ -13,17 +13,24 @@ class AnotherRuntime(ImportError):
 
 
 def refuse_none() -> None:
-    """Raises AnotherRuntime where there is no runtime."""
-    try:
-        import celc_runtime.version  # noqa: F401
-    except ModuleNotFoundError as missing:
-        if missing.name not in ("celc_runtime", "celc_runtime.version"):
-            raise
+    """Raises AnotherRuntime where there is no runtime, or only what an upgrade left of it."""
+    if not _is_there():
         raise AnotherRuntime(
             f"celc {VERSION} needs the distribution celc-runtime {VERSION}, whose package "
-            f"celc_runtime is not there: {repair()}",
+            f"celc_runtime is not there, or has lost files: {repair()}",
             name="celc_runtime",
-        ) from None
+        )
+
+
+def _is_there() -> bool:
+    try:
+        import celc_runtime
+    except ModuleNotFoundError as missing:
+        if missing.name != "celc_runtime":
+            raise
+        return False
+    # A folder without __init__.py is a package of Python, too, without a file.
+    return celc_runtime.__file__ is not None
 
 
 def refuse_another() -> None:
