@@ -222,7 +222,7 @@ MAPS = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "tests" / "README.md",
     *(ROOT / "celc").rglob("README.md"),
-    *(ROOT / "runtime").rglob("README.md"),
+    *(ROOT / "runtime" / "celc_runtime").rglob("README.md"),
 ]
 """The documents that say where something is in the tree."""
 

@@ -5,6 +5,8 @@ same: where one is installed with `--no-deps`, or lies on PYTHONPATH; and pip, w
 files of an old `celc` after it has written those of `celc-runtime`, may remove the latter.
 """
 
+from importlib.util import find_spec
+
 from celc.version import VERSION
 
 
@@ -23,14 +25,9 @@ def refuse_none() -> None:
 
 
 def _is_there() -> bool:
-    try:
-        import celc_runtime
-    except ModuleNotFoundError as missing:
-        if missing.name != "celc_runtime":
-            raise
-        return False
+    found = find_spec("celc_runtime")
     # A folder without __init__.py is a package of Python, too, without a file.
-    return celc_runtime.__file__ is not None
+    return found is not None and found.origin is not None
 
 
 def refuse_another() -> None:
