@@ -279,9 +279,11 @@ class CompiledQuery:
         reads = bool(program.plan.source.reads)
         if is_spark_frame(events):
             from celc_runtime.chain.on_spark import chain_compact_on_spark
+            from celc_runtime.spark.input.pipelines import refuse_in_pipelines
             from celc_runtime.spark.match import spark_compact
             from celc_runtime.spark.slices import slicing
 
+            refuse_in_pipelines(events.sparkSession, "match_compact", "call match")
             program, events, keeps = slicing(program.on_spark, events, (after, until))
             found = chain_compact_on_spark if reads else spark_compact
             graphs = found(program, events, ranges, presorted=presorted)
@@ -351,11 +353,13 @@ class CompiledQuery:
         """
         from celc_runtime.chain.on_spark import chain_matches
         from celc_runtime.spark.answers.compact import check_frame
+        from celc_runtime.spark.input.declared import declared_events
         from celc_runtime.spark.match import spark_matches
         from celc_runtime.spark.progress import watched
         from celc_runtime.spark.slices import slicing
 
         check_frame(events, "match")
+        events = declared_events(source_of(self.program).plan, events)
         if plan == "joins":
             program = _with_tables(self.program, parameters).on_spark
         else:
@@ -481,11 +485,13 @@ class CompiledQuery:
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
         from celc_runtime.spark.answers.compact import check_frame
+        from celc_runtime.spark.input.declared import declared_events
         from celc_runtime.spark.slices import slicing
         from celc_runtime.stream.emitted import emitting
         from celc_runtime.stream.finish import kept
 
         check_frame(events, "match_stream")
+        events = declared_events(source_of(self.program).plan, events)
         query = self
         if tiebreak is not None:
             query = query.with_options(tiebreak=tiebreak)
@@ -608,10 +614,15 @@ class CompiledQuery:
         if clock is not None:
             from celc_runtime.spark.answers.compact import is_spark_frame
 
-            if is_spark_frame(clock):
+            frame: Any = clock
+            if is_spark_frame(frame):
                 from celc_runtime.chain.on_spark import latest_time
+                from celc_runtime.spark.input.pipelines import refuse_in_pipelines
 
-                clock = latest_time(changed, clock)
+                refuse_in_pipelines(
+                    frame.sparkSession, "clock=… with a DataFrame", "give the time itself"
+                )
+                clock = latest_time(changed, frame)
             changed = changed.with_options(clock=clock)
         return CompiledQuery(changed)
 

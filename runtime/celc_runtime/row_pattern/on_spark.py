@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.row_pattern import RowPlan
+from celc_runtime.spark.input.columns import column_named
+from celc_runtime.spark.input.pipelines import given_ddl, still_known
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,11 +22,11 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def matched_frame(plan: RowPlan, match: Any, rows: DataFrame) -> DataFrame:
     """The result for a DataFrame, whose batches are given to `match`. Raises EventError where a
     column is missing, or has a dot in its name."""
-    chosen = with_derived(plan, rows.select(*columns_of(plan, rows)))
+    chosen = with_derived(plan, rows_read(plan, rows))
     keys, order = _sort(plan)
     spread = chosen.repartition(*keys) if keys else chosen.repartition(1)
     ordered = spread.sortWithinPartitions(*keys, *order) if keys or order else spread
-    return ordered.mapInArrow(match, plan.output_ddl())
+    return ordered.mapInArrow(match, given_ddl(rows.sparkSession, plan.output_ddl()))
 
 
 def plan_text(plan: RowPlan, rows: DataFrame) -> str:
@@ -75,6 +77,14 @@ def columns_of(plan: RowPlan, rows: DataFrame) -> list[Any]:
     return found
 
 
+def rows_read(plan: RowPlan, rows: DataFrame, extra: Sequence[str] = ()) -> DataFrame:
+    """The columns that the query reads of a table, and further ones. Raises the errors of
+    `columns_of`."""
+    names = [*(one.name for one in plan.attributes_of_table), *extra]
+    found = rows.select(*columns_of(plan, rows), *map(column_named, extra))
+    return still_known(found, rows, names)
+
+
 def with_derived(plan: RowPlan, rows: DataFrame, also: Iterable[str] = ()) -> DataFrame:
     """The columns that the query reads; those that are made of others by Spark's expressions. And
     the columns `also`."""
@@ -83,9 +93,11 @@ def with_derived(plan: RowPlan, rows: DataFrame, also: Iterable[str] = ()) -> Da
     made = {one.name: one.sql for one in plan.derived}
     names = [*(one.name for one in plan.attributes_read), *also]
     quoted = {name: "`" + name.replace("`", "``") + "`" for name in names}
-    return rows.selectExpr(
+    found = rows.selectExpr(
         *(f"{made[name]} AS {text}" if name in made else text for name, text in quoted.items())
     )
+    types = {one.name: one.type for one in plan.attributes_read if one.name in made}
+    return still_known(found, rows, names, types)
 
 
 def _sort(plan: RowPlan) -> tuple[list[Any], list[Any]]:

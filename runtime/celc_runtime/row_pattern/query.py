@@ -27,6 +27,8 @@ from celc_runtime.run.threads import threads_for
 from celc_runtime.spark.answers.compact import check_frame
 from celc_runtime.spark.in_numbers import ALL, RowNumbers, in_numbers
 from celc_runtime.spark.input.columns import column_named
+from celc_runtime.spark.input.declared import declared_rows
+from celc_runtime.spark.input.pipelines import is_stream
 from celc_runtime.spark.input.probe import told_rows
 
 if TYPE_CHECKING:
@@ -176,7 +178,8 @@ class RowPatternQuery:
         take."""
         check_frame(rows, "match")
         self._refuse_slices(after, until)
-        if rows.isStreaming:
+        rows = declared_rows(self.plan, rows)
+        if is_stream(rows):
             return self.match_stream(rows)
         return matched_frame(self.plan, self.match_derived, rows)
 
@@ -231,6 +234,7 @@ class RowPatternQuery:
 
         check_frame(rows, "match_stream")
         self._refuse_slices(after, until)
+        rows = declared_rows(self.plan, rows)
         names = () if tiebreak is None else (tiebreak,) if isinstance(tiebreak, str) else tiebreak
         return stream_rows(
             self.program,

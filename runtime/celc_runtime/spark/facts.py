@@ -21,6 +21,7 @@ from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import with_key_columns
 from celc_runtime.spark.input.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.input.parameters import planned, rules_line
+from celc_runtime.spark.input.pipelines import in_query_function
 from celc_runtime.spark.input.probe import (
     arrow_line,
     asked,
@@ -79,7 +80,7 @@ class Facts:
 
     def __init__(self, program: Program, events: DataFrame) -> None:
         """Raises EventError where the DataFrame does not have the columns that the query reads."""
-        plan = planned(program)
+        plan, in_pipeline = planned(program), in_query_function(events.sparkSession)
         self.all_rows, clock = needed_columns(plan, events), ""
         if plan.asks_for_clock:
             program, clock = with_clock(program, self.all_rows)
@@ -87,7 +88,9 @@ class Facts:
         self.program, self.plan = program, plan
         unfiltered = why_not_filtered(plan)
         self.is_filtered = not unfiltered
-        self.is_numbered = bool(unfiltered) and not why_not_numbered(plan)
+        # In a pipeline nobody may ask for the columns that Spark adds: the runs number the rows.
+        numbers = bool(unfiltered) and not in_pipeline
+        self.is_numbered = numbers and not why_not_numbered(plan)
         self.by_key = bool(plan.source.partition_by) and not plan.interleaves
         names = self.all_rows.columns
         told_of = f"{len(names)} of the DataFrame's {len(events.columns)}"

@@ -22,6 +22,7 @@ from celc_runtime.spark.choose import Request, choose
 from celc_runtime.spark.facts import Facts
 from celc_runtime.spark.in_numbers import ALL, NONE, RowNumbers
 from celc_runtime.spark.input.columns import Counting
+from celc_runtime.spark.input.pipelines import NOT_ASKED, as_ddl, in_query_function, is_stream
 from celc_runtime.spark.input.probe import UNKNOWN, told_rows
 from celc_runtime.spark.input.pushdown import why_not_filtered
 from celc_runtime.spark.joins import joined, why_kernel
@@ -107,6 +108,8 @@ def spark_plan(
     """
     _check_options(ranges, presorted=presorted)
     _check_how(how, ranges, presorted=presorted)
+    if in_query_function(events.sparkSession):
+        _check_in_pipeline(program, how, ranges, presorted=presorted)
     kernel = "plan='kernel' was asked for"
     if how != KERNEL:
         check_events(program, events, route)
@@ -128,12 +131,14 @@ def spark_plan(
     text = "\n".join([f"query {facts.plan.name!r}", *lines, f"joins: none, because {kernel}"])
     numbers = partial(chosen.numbers, facts)
     matches = applied(steps, facts.rows)
+    if route is Route.SPARK:
+        matches = as_ddl(matches, program.output_ddl)
     return SparkPlan(matches, text, numbers, chosen.warning, counts_undecided=counts)
 
 
 def check_events(program: Program, events: DataFrame, route: Route) -> None:
     """Raises EventError for a stream, and for a query that Spark cannot run by this route."""
-    if events.isStreaming:
+    if is_stream(events):
         raise EventError(
             f"query {program.name!r}: {route.value} reads a DataFrame that is there as a whole, "
             "and this one is a stream: use match_stream, or read the data with spark.read"
@@ -168,4 +173,25 @@ def _check_how(how: str, ranges: int | None, *, presorted: bool) -> None:
     if how == JOINS and (ranges is not None or presorted):
         raise ValueError(
             "with plan='joins' Spark spreads the events itself: leave out ranges and presorted"
+        )
+
+
+def _check_in_pipeline(program: Program, how: str, ranges: int | None, *, presorted: bool) -> None:
+    """Raises EventError for what asks Spark a question: options, and an absence at the end that is
+    decided by the latest event."""
+    named = f"query {program.name!r}: "
+    for option, is_given in (
+        ("ranges=…", ranges not in (None, 1)),
+        ("presorted=True", presorted),
+        ("plan='joins'", how == JOINS),
+    ):
+        if is_given:
+            raise EventError(
+                f"{named}{option} asks Spark a question, and {NOT_ASKED}: leave it out"
+            )
+    if program.plan.asks_for_clock and program.plan.choice.clock is None:
+        raise EventError(
+            f"{named}the latest time of all events decides its absence at the end, and "
+            f"{NOT_ASKED}: with_options(at_end='closed') decides all matches, as if no more events "
+            "came, and with_options(clock=…) says up to which time the events reach"
         )

@@ -24,6 +24,7 @@ from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.program import Program
 from celc_runtime.spark.input.columns import column_named, needed_columns
 from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.input.pipelines import is_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -44,7 +45,7 @@ def slicing(
 ) -> tuple[Program, DataFrame, Keeps | None]:
     """The program, the events to read, and what passes on the rows of the slice between `bounds`
     (None: all are). Raises the errors of `slice_of`."""
-    slice = slice_of(program, *bounds, goes_on=events.isStreaming)
+    slice = slice_of(program, *bounds, goes_on=is_stream(events))
     if slice is None:
         return program, events, None
     slice.tell()
@@ -56,7 +57,7 @@ def slicing_all(
 ) -> tuple[Mapping[str, Program], DataFrame, Keeps | None]:
     """The same of all queries of a module, whose answers are in one DataFrame (`many.answers`)."""
     slices = {
-        name: slice_of(one, *bounds, goes_on=events.isStreaming) for name, one in programs.items()
+        name: slice_of(one, *bounds, goes_on=is_stream(events)) for name, one in programs.items()
     }
     made = {name: one for name, one in slices.items() if one is not None}
     if not made:
@@ -78,7 +79,7 @@ def within(plan: Plan, stretch: Stretch, events: DataFrame) -> DataFrame:
 
     Raises EventError where the column is missing or of another type.
     """
-    if events.isStreaming:
+    if is_stream(events):
         stretch = replace(stretch, high=None)
     if stretch.is_all:
         return events

@@ -22,6 +22,7 @@ from celc_runtime.rules.rows import asked_set, reader_of
 from celc_runtime.spark.answers.compact import is_spark_frame
 from celc_runtime.spark.input.columns import mapped, needed_columns
 from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.input.pipelines import is_stream, refuse_in_pipelines
 from celc_runtime.stream.changing_rules import (
     OWN_COUNTS,
     OWN_DDL,
@@ -58,8 +59,14 @@ def changing_table(program: Program, tables: Mapping[str, Any]) -> DataFrame | N
 
     Raises TypeError for a name that is not that of the query's set.
     """
-    if not any(is_spark_frame(table) and table.isStreaming for table in tables.values()):
+    if not any(is_spark_frame(table) and is_stream(table) for table in tables.values()):
         return None
+    for table in tables.values():
+        refuse_in_pipelines(
+            table.sparkSession,
+            f"query {program.name!r}: a table of parameters that is a stream",
+            "give a table of pandas or Arrow, whose rows are fixed for a run",
+        )
     found: DataFrame = tables[asked_set(program, tables).name]
     return found
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.spark.input.pipelines import refuse_in_pipelines
 from celc_runtime.stream.processor import HEADER, STATE
 from celc_runtime.stream.stored.state import buckets_in
 from celc_runtime.stream.stored.texts import bytes_of
@@ -281,6 +282,9 @@ def _files(spark: SparkSession, folder: str) -> list[str]:
     """The files in a folder of any file system; empty if there is no such folder."""
     from pyspark.errors import AnalysisException
 
+    refuse_in_pipelines(
+        spark, "a checkpoint", "leave it out, because the pipeline keeps those of its tables"
+    )
     try:
         listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(folder)
         return [row[0] for row in listed.select("path").collect()]

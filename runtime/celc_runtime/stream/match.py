@@ -36,6 +36,12 @@ from celc_runtime.spark.input.columns import (
 )
 from celc_runtime.spark.input.key_columns import utc_instant
 from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.input.pipelines import (
+    as_ddl,
+    given_ddl,
+    is_stream,
+    still_known,
+)
 from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
 from celc_runtime.stream.emitted import emit_of
@@ -46,7 +52,7 @@ from celc_runtime.stream.one_bucket.known_keys import adds_up
 from celc_runtime.stream.packing import PACKED_DDL
 from celc_runtime.stream.processor import STATE, bucket_processor
 from celc_runtime.stream.rules import hash_of_rows, in_one_order, stream_program
-from celc_runtime.stream.session import TASKS, TASKS_OF_SPARK, prepare
+from celc_runtime.stream.session import TASKS, TASKS_OF_SPARK, check_size, prepare, tell_of_tables
 from celc_runtime.stream.tasks import (
     COUNTS,
     STEP_DDL,
@@ -171,12 +177,13 @@ def _check_key_ttl(plan: Plan) -> None:
 
 def check_stream(program: Asked, events: DataFrame, *, allow_unbounded_state: bool) -> None:
     """Raises EventError if a query cannot run on a DataFrame as a stream."""
-    if not events.isStreaming:
+    if not is_stream(events):
         raise EventError(
             f"query {program.name!r}: match_stream reads a stream (spark.readStream), and this "
             "DataFrame is there as a whole: use match"
         )
     check(program, Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
+    tell_of_tables(f"query {program.name!r}", events)
 
 
 def check_late(late: str, named: str, columns: Iterable[str]) -> None:
@@ -302,7 +309,8 @@ def watermarked(
     time, ahead = (unused_name(name, names) for name in ("celc_time", "celc_ahead"))
     if skew is None:
         marked = rows.withColumn(time, instant).withWatermark(time, delay)
-        return _filtered(kept(marked), marked, time).select(*map(column_named, names)), ""
+        found = _filtered(kept(rows), marked, time).select(*map(column_named, names))
+        return still_known(found, rows, names), ""
     # The clock is that of the micro-batch, which Spark stores with its offsets. So a micro-batch
     # that is run again makes the same decisions.
     limit = functions.unix_micros(functions.current_timestamp()) + duration(
@@ -316,8 +324,9 @@ def watermarked(
         ),
     )
     marked = marked.withWatermark(time, delay)
-    marked = _filtered(kept(marked), marked, time)
-    return marked.select(*map(column_named, (*names, ahead))), ahead
+    marked = _filtered(kept(rows), marked, time)
+    found = marked.select(*map(column_named, (*names, ahead)))
+    return still_known(found, rows, (*names, ahead), {ahead: "BOOLEAN"}), ahead
 
 
 def kept_rows(plan: Plan, rows: DataFrame) -> Column | None:
@@ -381,40 +390,18 @@ def in_buckets(
 
     processor = bucket_processor(task, api, state)
     check_size(rows.sparkSession, processor)
+    spark = rows.sparkSession
     blocks = mapped(rows, packing, PACKED_DDL)
     if beside is not None:
         blocks = blocks.union(beside)
     grouped = blocks.groupBy("bucket")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
-    steps = run(processor, step_ddl, "append", "EventTime")
+    steps = run(processor, given_ddl(spark, step_ddl), "append", "EventTime")
     steps = steps.observe(
         METRICS + metrics,
         *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
     )
-    return steps.mapInArrow(unpacking, ddl)
-
-
-_LIMIT = "spark.broadcast.UDFCompressionThreshold"
-_SPARKS_OWN = 1 << 14  # bytes, about the most that Spark adds to a function
-
-
-def check_size(spark: SparkSession, processor: object) -> None:
-    """Raises RuntimeError if Spark would send the processor of a stream as a broadcast, which the
-    workers of `transformWithState` do not read."""
-    from pyspark import cloudpickle
-
-    context: Any = getattr(spark, "_sc", None)
-    if context is None:
-        return  # Connect sends every function as it is
-    most = int(context._jvm.PythonUtils.getBroadcastThreshold(context._jsc))
-    size = len(cloudpickle.dumps(processor)) + _SPARKS_OWN
-    if size > most:
-        raise RuntimeError(
-            f"the queries of this stream are {size:,} bytes when they are packed with celc's "
-            f"runtime, and this session sends at most {most:,} bytes to the workers that run them: "
-            f"make the session with .config({_LIMIT!r}, '{2 * size}'), or make several modules of "
-            "the queries, each a stream of its own"
-        )
+    return as_ddl(steps, step_ddl).mapInArrow(unpacking, given_ddl(spark, ddl))
 
 
 def _ddl(plan: Plan, options: StreamOptions) -> str:

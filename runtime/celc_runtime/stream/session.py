@@ -8,14 +8,15 @@ made is left alone: a session may serve other streams.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.errors import PlanWarning
+from celc_runtime.spark.input.pipelines import in_query_function, tables_of_stream
 from celc_runtime.spark.input.probe import has_class
 from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -37,12 +38,15 @@ def prepare(spark: SparkSession) -> None:
     Another provider with the same class name is accepted, if Spark can load it. Raises RuntimeError
     if the stream could not run: Spark itself would fail later, with a long trace.
     """
+    if in_query_function(spark):
+        _look_at_pipeline(spark)
+        return
     set_here = {}
     for name, value in ((STORE, ROCKS_DB), (CHANGELOG, "true")):
         if _is_unset(spark, name) and _has_set(spark, name, value):
             set_here[name] = value
     store = str(spark.conf.get(STORE))
-    if not store.endswith(f".{ROCKS_DB.rpartition('.')[2]}"):
+    if not _is_rocks_db(store):
         raise RuntimeError(_another_store(repr(store)))
     for name, remedy in (
         (store, f"call spark.conf.set({STORE!r}, {ROCKS_DB!r}), or add the JAR that has it"),
@@ -61,6 +65,39 @@ def prepare(spark: SparkSession) -> None:
             PlanWarning,
         )
     _look_at_tasks(spark)
+
+
+def _look_at_pipeline(spark: SparkSession) -> None:
+    """Warn in a query function of a pipeline, where no setting can be made and none of a single
+    flow is seen, about those that the pipeline does not make for all of its flows."""
+    lacking = [
+        f"{name}: {value}"
+        for name, value in ((STORE, ROCKS_DB), (CHANGELOG, "true"))
+        if _is_unset(spark, name) or (name == STORE and not _is_rocks_db(str(spark.conf.get(name))))
+    ]
+    if lacking:
+        warn(
+            "match_stream keeps its states in Spark's RocksDB store, and sets nothing in a "
+            f"pipeline: write {' and '.join(lacking)} under `configuration:` in spark-pipeline.yml,"
+            " or give it as spark_conf={…} of the table",
+            PlanWarning,
+        )
+
+
+def tell_of_tables(named: str, events: DataFrame) -> None:
+    """Warn in a query function of a pipeline about each table that a stream reads by its name.
+    named: the query, as messages call it."""
+    for table in tables_of_stream(events):
+        warn(
+            f"{named}: Spark plans a stream of match_stream before the pipeline begins, so the "
+            f"table {table!r} has to be there by then: if this pipeline makes it, read what it is "
+            "made of, as by spark.readStream.format(…).load(…), or leave it to another pipeline",
+            PlanWarning,
+        )
+
+
+def _is_rocks_db(store: str) -> bool:
+    return store.endswith(f".{ROCKS_DB.rpartition('.')[2]}")
 
 
 def _is_unset(spark: SparkSession, name: str) -> bool:
@@ -122,3 +159,26 @@ def _tell_of_tasks(cores: int) -> None:
         "before the stream is begun; its checkpoint keeps the number",
         PlanWarning,
     )
+
+
+_LIMIT = "spark.broadcast.UDFCompressionThreshold"
+_SPARKS_OWN = 1 << 14  # bytes, about the most that Spark adds to a function
+
+
+def check_size(spark: SparkSession, processor: object) -> None:
+    """Raises RuntimeError if Spark would send the processor of a stream as a broadcast, which the
+    workers of `transformWithState` do not read."""
+    from pyspark import cloudpickle
+
+    context: Any = getattr(spark, "_sc", None)
+    if context is None:
+        return  # Connect sends every function as it is
+    most = int(context._jvm.PythonUtils.getBroadcastThreshold(context._jsc))
+    size = len(cloudpickle.dumps(processor)) + _SPARKS_OWN
+    if size > most:
+        raise RuntimeError(
+            f"the queries of this stream are {size:,} bytes when they are packed with celc's "
+            f"runtime, and this session sends at most {most:,} bytes to the workers that run them: "
+            f"make the session with .config({_LIMIT!r}, '{2 * size}'), or make several modules of "
+            "the queries, each a stream of its own"
+        )

@@ -27,7 +27,7 @@ from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check, why_not
 from celc_runtime.stream.buckets import FOR_EACH_TASK, group_of_label
 from celc_runtime.stream.formats import StreamOptions
-from celc_runtime.stream.match import check_size
+from celc_runtime.stream.session import check_size
 from engines import interpreted
 from memory import resident
 from module_streams_by_hand import ModuleOperator, module_streamed

@@ -41,6 +41,7 @@ from celc_runtime.program import Program
 from celc_runtime.spark.input.columns import column_named, needed_columns
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.input.pipelines import still_known
 from celc_runtime.spark.input.pushdown import can_matter_to_one, why_not_filtered
 from celc_runtime.stream.buckets import group_of_label
 from celc_runtime.stream.finish import (
@@ -347,7 +348,10 @@ def rows_of(
         for place, condition in enumerate(of_group):
             if condition is not None and several:
                 name = unused_name(f"celc_wanted_{number}_{place}", rows.columns)
-                rows, wanted[number][place] = rows.withColumn(name, condition), name
+                more = still_known(
+                    rows.withColumn(name, condition), rows, [*rows.columns, name], {name: "BOOLEAN"}
+                )
+                rows, wanted[number][place] = more, name
                 of_group[place] = column_named(name)
     every = [one for of_group in conditions for one in of_group]
     known = [one for one in every if one is not None]

@@ -22,6 +22,7 @@ from celc_runtime.program import Program, Rows, ShippedFunction
 from celc_runtime.rules.any_query import with_tables
 from celc_runtime.rules.inner import over_events, rows_needed
 from celc_runtime.spark.answers.compact import is_spark_frame
+from celc_runtime.spark.input.pipelines import refuse_in_pipelines
 from celc_runtime.values.warned import warn
 
 
@@ -73,6 +74,7 @@ class NearRuns:
         """
         given = self.given(parameters)
         if is_spark_frame(events):
+            refuse_in_pipelines(events.sparkSession, "match", "call match of the query itself")
             function = ShippedFunction(given, "near_misses", near_of_part)
             return on_spark(function, given, self.output_schema, self.plan, events)
         found = self.of_table(given, events)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.row_pattern import RowPlan
-from celc_runtime.row_pattern.on_spark import columns_of, kernel_text, with_derived
+from celc_runtime.row_pattern.on_spark import columns_of, kernel_text, rows_read, with_derived
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.schemas import output_schema
 from celc_runtime.row_pattern.streams.decided import reads_numbers, rows_before
@@ -126,8 +126,7 @@ def _chosen(plan: RowPlan, rows: DataFrame, tiebreak: tuple[str, ...]) -> DataFr
                 f"query {plan.name!r}: there is no tiebreak column {name!r}; the columns are: "
                 f"{', '.join(map(repr, rows.columns))}"
             )
-    extra = [column_named(name) for name in tiebreak if name not in {*read, *given}]
-    chosen = rows.select(*columns_of(plan, rows), *extra)
+    chosen = rows_read(plan, rows, [name for name in tiebreak if name not in {*read, *given}])
     further = [name for name in tiebreak if name not in read]
     return with_derived(plan, chosen, further)
 

@@ -24,6 +24,7 @@ from celc_runtime.program import Program
 from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.spark.answers.single_labels import sent_name
 from celc_runtime.spark.input.columns import column_named, mapped
+from celc_runtime.spark.input.pipelines import refuse_in_pipelines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,8 +48,13 @@ def is_spark_frame(events: Any) -> bool:
 
 
 def check_frame(events: Any, method: str, instead: str = "match_table") -> None:
-    """Raises TypeError for what is no DataFrame of Spark, with what to call instead."""
+    """Raises TypeError for what is no DataFrame of Spark, with what to call instead, EventError
+    in a query function of a pipeline for a method that asks Spark a question."""
     if is_spark_frame(events):
+        if method not in ("match", "match_stream"):
+            refuse_in_pipelines(
+                events.sparkSession, method, "call match or match_stream of each query"
+            )
         return
     kind = type(events)
     library = kind.__module__.partition(".")[0]

@@ -14,6 +14,7 @@ from celc_runtime.arrow.events.paths import Fields, missing_error, path_of, wire
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.plan.schemas import input_schema
+from celc_runtime.spark.input.pipelines import given_ddl, still_known
 from celc_runtime.values.types import (
     ArrayType,
     DataType,
@@ -128,7 +129,8 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
             column += f".{quoted(field)}"
         _check_type(plan, name, inner)
         columns.append(column if given[path[0]] == name else f"{column} AS {quoted(name)}")
-    return _with_derived(plan, _with_rest(plan, events.selectExpr(*columns)))
+    found = still_known(events.selectExpr(*columns), events, names)
+    return _with_derived(plan, _with_rest(plan, found))
 
 
 def _with_rest(plan: Plan, events: DataFrame) -> DataFrame:
@@ -150,7 +152,7 @@ def _with_rest(plan: Plan, events: DataFrame) -> DataFrame:
         found = functions.when(is_rest, functions.lit(rest)).otherwise(found)
     columns = {name: column_named(name) for name in events.columns}
     columns[source.type_name] = found.alias(source.type_name)
-    return events.select(*columns.values())
+    return still_known(events.select(*columns.values()), events, columns)
 
 
 def _with_derived(plan: Plan, events: DataFrame) -> DataFrame:
@@ -162,12 +164,15 @@ def _with_derived(plan: Plan, events: DataFrame) -> DataFrame:
     read = {name for one in derived.values() for name, _ in one.reads}
     kept = {one.name for one in plan.source.attributes} | {*plan.source.tiebreak}
     only_read = read - kept
-    columns = [quoted(n) for n in events.columns if n not in only_read and n not in derived]
+    columns = [n for n in events.columns if n not in only_read and n not in derived]
     made = (f"{one.sql} AS {quoted(one.name)}" for one in derived.values())
+    given = events
     if plan.source.type_column and plan.source.type_name != "type":
         # The expressions call the column with the types of events so.
-        events = events.selectExpr("*", f"{quoted(plan.source.type_name)} AS type")
-    return events.selectExpr(*columns, *made)
+        given = events.selectExpr("*", f"{quoted(plan.source.type_name)} AS type")
+    types = {name: plan.source.input_type(name) for name in derived}
+    found = given.selectExpr(*map(quoted, columns), *made)
+    return still_known(found, events, [*columns, *derived], types)
 
 
 Counting = Callable[["DataFrame"], "DataFrame"]
@@ -187,7 +192,8 @@ def mapped(
     names = [wire_name(name) for name in frame.columns]
     if names != frame.columns:
         frame = frame.toDF(*names)
-    return (frame if counting is None else counting(frame)).mapInArrow(function, ddl)
+    schema = given_ddl(frame.sparkSession, ddl)
+    return (frame if counting is None else counting(frame)).mapInArrow(function, schema)
 
 
 def _tells_case(events: DataFrame) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from celc_runtime.plan.plan import ChosenKey, Plan
 from celc_runtime.spark.input.columns import column_named
 from celc_runtime.spark.input.event_types import is_of_types
+from celc_runtime.spark.input.pipelines import still_known
 from celc_runtime.values.types import ddl_of
 
 if TYPE_CHECKING:
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 def with_key_columns(plan: Plan, rows: DataFrame) -> DataFrame:
     """The columns that a query reads, and `plan.source.chosen_columns` behind them."""
     types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    made = {name: key.type for name, key in plan.source.chosen_columns.items()}
+    found = rows
     for name, key in plan.source.chosen_columns.items():
-        rows = rows.withColumn(name, _key_expression(plan, key, types))
-    return rows
+        # Not by `withColumn`: see `pipelines`.
+        found = found.select("*", _key_expression(plan, key, types).alias(name))
+    return still_known(found, rows, [*types, *made], made) if made else rows
 
 
 def _key_expression(plan: Plan, key: ChosenKey, types: Mapping[str, str]) -> Column:

@@ -20,6 +20,7 @@ from celc_runtime.program import Program, Rows
 from celc_runtime.rules.any_query import with_tables
 from celc_runtime.rules.inner import rows_needed, with_event_windows
 from celc_runtime.spark.input.columns import column_named
+from celc_runtime.spark.input.pipelines import is_stream, refuse_in_pipelines
 from celc_runtime.spark.input.probe import tell_job
 from celc_runtime.spark.input.pushdown import EXACT, has_many_odd_values
 
@@ -65,7 +66,7 @@ def collected(program: Program, name: str, table: Any) -> Any:
     """
     if not type(table).__module__.startswith("pyspark.sql"):
         return table
-    if table.isStreaming:
+    if is_stream(table):
         raise EventError(
             f"query {program.name!r}: the table of parameters {name!r} is a stream, but its rows "
             "are fixed for a run: read it with spark.read (match_stream of one query takes a "
@@ -74,6 +75,11 @@ def collected(program: Program, name: str, table: Any) -> Any:
     parameters = program.plan.source.parameters
     declared = () if parameters is None else parameters.attributes
     kept = [one.name for one in declared if one.name in table.columns]
+    refuse_in_pipelines(
+        table.sparkSession,
+        f"query {program.name!r}: a DataFrame as the table of parameters {name!r}",
+        "give a table of pandas or Arrow, or read it with .toPandas() outside of the function",
+    )
     tell_job(f"the rows of {name!r}")
     # Without any of them the error names the columns that there are.
     return (table.select(*map(column_named, kept)) if kept else table.limit(0)).toArrow()

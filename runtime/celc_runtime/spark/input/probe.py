@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from celc_runtime.spark.input.pipelines import NOT_ASKED, in_query_function
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -111,6 +113,8 @@ def explained(frame: DataFrame, mode: str = "") -> str:
 def why_not_read_twice(frame: DataFrame) -> str:
     """Why a DataFrame should not be read more than once; empty where it comes from files or a
     cache, by projections and filters alone."""
+    if in_query_function(frame.sparkSession):
+        return NOT_ASKED
     sections = explained(frame, "EXTENDED").split("== Physical Plan ==")
     if len(sections) != 2:
         return "Spark explains its plan in an unknown way"
@@ -136,6 +140,8 @@ def most_rows(frame: DataFrame) -> int | None:
     the number in files is known by their sizes. None: Spark knows nothing."""
     from pyspark.sql import functions
 
+    if in_query_function(frame.sparkSession):
+        return None
     # Spark takes the size of files for that of its own rows, which are wider.
     text = explained(frame.select(functions.lit(0).cast("bigint")), "COST")
     found = _SIZE.search(text)
@@ -147,6 +153,8 @@ def most_rows(frame: DataFrame) -> int | None:
 
 def told_rows(frame: DataFrame) -> str:
     """How many rows a DataFrame has, in words, as far as Spark knows without reading it."""
+    if in_query_function(frame.sparkSession):
+        return UNKNOWN
     known = _ROW_COUNT.search(explained(frame, "COST"))
     if known is not None:
         return f"about {round(float(known.group(1))):,} (Spark's statistics)"
