@@ -57,7 +57,7 @@ LAYERS = {
 """The layers of each package from the top down; rooms of one layer do not import each other."""
 
 ROOMS = {
-    "celc.interfaces": (("notebook",), ("", "cli"), ("pages",), ("doctor", "explain")),
+    "celc.interfaces": (("notebook",), ("", "cli"), ("pages",), ("doctor", "explain", "importing")),
     "celc.codegen": (
         ("",),
         ("updates",),

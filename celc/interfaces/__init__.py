@@ -1,1 +1,1 @@
-"""What people see: the command line, explanations, and pages of HTML."""
+"""What people see: the command line, explanations, pages of HTML, and rules of other languages."""

@@ -13,6 +13,7 @@ from typing import Any
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 from celc.interfaces.cli import completion
 from celc.interfaces.cli.compare.arguments import add_comparisons
+from celc.interfaces.cli.importing.arguments import add_import
 from celc.options import AT_END, is_seconds, is_work
 from celc.version import VERSION
 
@@ -102,6 +103,8 @@ def parser() -> argparse.ArgumentParser:
         help="how many processes make it at a time (default: one for each core)",
     )
     _add_fmt(commands)
+
+    add_import(commands)
 
     help = "look at packages, Java, cache and settings, and say what to mend"
     commands.add_parser("doctor", help=help, description=help)

@@ -367,6 +367,12 @@ def _warm(arguments: argparse.Namespace) -> int:
     return warm.run(arguments)
 
 
+def _import(arguments: argparse.Namespace) -> int:
+    from celc.interfaces.cli.importing import command
+
+    return command.run(arguments)
+
+
 def _doctor(_: argparse.Namespace) -> int:
     from celc.interfaces.doctor import findings, of_machine
 
@@ -386,6 +392,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "test": _test,
     "warm": _warm,
     "fmt": _fmt,
+    "import": _import,
     "doctor": _doctor,
     "lsp": _lsp,
     "completion": _completion,

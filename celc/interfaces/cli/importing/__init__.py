@@ -1,0 +1,1 @@
+"""`celc import`: rules in other languages become files of CEL."""

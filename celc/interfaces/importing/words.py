@@ -1,0 +1,109 @@
+"""Names, literals and conditions of CEL as text, with parentheses where they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+from celc_runtime.plan.frozen import frozen
+
+from celc.core.declarations import quoted, spelled
+
+
+class Level(IntEnum):
+    """How tight an expression of CEL binds; an operand needs at least the level of its operator."""
+
+    OR = 1
+    AND = 2
+    NOT = 3
+    COMPARISON = 4
+    SUM = 5
+    PRODUCT = 6
+    SIGN = 7
+    ATOM = 8
+
+
+@frozen
+class Words:
+    """The text of an expression, and how tight its outermost operator binds."""
+
+    text: str
+    level: Level = Level.ATOM
+
+    def at(self, level: Level) -> str:
+        """The text as an operand of an operator of this level."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+def attribute(name: str) -> str:
+    """The name of an attribute as it is written: any word may stand without backquotes."""
+    return name if name.isidentifier() else quoted(name)
+
+
+def literal(text: str) -> str:
+    """A text as it is written."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def call(name: str, *arguments: Words) -> Words:
+    """A call of a function."""
+    return Words(f"{name}({', '.join(one.text for one in arguments)})")
+
+
+def operation(left: Words, operator: str, right: Words, level: Level) -> Words:
+    """Two operands with an operator that binds to the left."""
+    return Words(f"{left.at(level)} {operator} {right.at(Level(level + 1))}", level)
+
+
+def negated(condition: Words) -> Words:
+    """NOT of a condition."""
+    return Words(f"NOT {condition.at(Level.NOT)}", Level.NOT)
+
+
+def joined(conditions: Sequence[Words], level: Level) -> Words:
+    """Conditions joined by AND, or by OR; of none, TRUE for AND and FALSE for OR."""
+    if not conditions:
+        return Words("TRUE" if level is Level.AND else "FALSE")
+    if len(conditions) == 1:
+        return conditions[0]
+    word = " AND " if level is Level.AND else " OR "
+    return Words(word.join(one.at(level) for one in conditions), level)
+
+
+def like_pattern(parts: Iterable[str | None]) -> str:
+    """A pattern of LIKE: texts as they are, and None for any text."""
+    escaped = (
+        "%" if part is None else "".join(f"\\{sign}" if sign in "%_\\" else sign for sign in part)
+        for part in parts
+    )
+    return "".join(escaped)
+
+
+def event(event_type: str, label: str, conditions: Sequence[str] = ()) -> str:
+    """An operand of a sequence: one event of a type, with a label where that has another name, and
+    conditions."""
+    named = (
+        spelled(event_type) if label == event_type else f"{spelled(event_type)} AS {spelled(label)}"
+    )
+    return f"({named} FILTER {' AND '.join(conditions)})" if conditions else named
+
+
+def of_label(label: str, condition: Words) -> str:
+    """A condition on one label, in which the names of attributes stand alone."""
+    return f"{spelled(label)}[{condition.text}]"
+
+
+__all__ = [
+    "Level",
+    "Words",
+    "attribute",
+    "call",
+    "event",
+    "joined",
+    "like_pattern",
+    "literal",
+    "negated",
+    "of_label",
+    "operation",
+    "spelled",
+]
