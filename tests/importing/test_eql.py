@@ -15,10 +15,9 @@ import celc
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
 from celc.interfaces.cli.command import main
-from celc.interfaces.importing.eql.rules import Columns
-from celc.interfaces.importing.files import imported, query_name
-
-_COLUMNS = Columns("@timestamp", "event.category")
+from celc.interfaces.importing.files import imported
+from celc.interfaces.importing.languages import COLUMNS
+from celc.interfaces.importing.names import query_name
 
 _ROWS: list[dict[str, Any]] = [
     {
@@ -97,7 +96,10 @@ _CONDITIONS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
 
 
 def _translated(text: str, name: str = "q.eql") -> str:
-    return imported(Source(name, text), _COLUMNS)
+    ((_, found),) = imported("eql", [Source(name, text)], COLUMNS["eql"])
+    if isinstance(found, CelError):
+        raise found
+    return found
 
 
 def test_conditions_are_true_where_python_says_so() -> None:
@@ -254,7 +256,7 @@ def test_the_command_writes_a_file_for_each_rule(
     assert main(["import", "eql", str(rules), "-o", str(tmp_path / "out")]) == 0
     assert "QUERY one:" in (tmp_path / "out" / "one.cel").read_text()
     assert "QUERY a_file_written:" in (tmp_path / "out" / "two.cel").read_text()
-    assert capsys.readouterr().err == "2 rules translated\n"
+    assert capsys.readouterr().err == "2 files translated\n"
 
     (rules / "three.toml").write_text(
         '[rule]\nlanguage = "eql"\nquery = """file where x > "\n"""\n'
@@ -262,7 +264,7 @@ def test_the_command_writes_a_file_for_each_rule(
     assert main(["import", "eql", str(rules), "-o", str(tmp_path / "out"), "--force"]) == 1
     told = capsys.readouterr().err
     assert "three.toml:3:27: error[import-syntax]" in told
-    assert told.endswith("2 rules translated, 1 not\n")
+    assert told.endswith("2 files translated, 1 not\n")
 
     assert main(["import", "eql", str(rules)]) == 2
     assert main(["import", "eql", str(rules / "one.eql"), "-o", str(rules / "one.eql")]) == 2

@@ -8,7 +8,7 @@ from typing import Literal
 from celc.diagnostics.errors import Diagnostics, Related, error
 from celc.diagnostics.source import Span
 
-Kind = Literal["STRING", "LONG", "DOUBLE", "BOOLEAN"]
+Kind = Literal["STRING", "LONG", "DOUBLE", "BOOLEAN", "TIMESTAMP"]
 
 _NUMBERS: frozenset[Kind] = frozenset({"LONG", "DOUBLE"})
 
@@ -85,4 +85,5 @@ def _words(kind: Kind) -> str:
         "LONG": "a whole number",
         "DOUBLE": "a number",
         "BOOLEAN": "true or false",
+        "TIMESTAMP": "a time",
     }[kind]

@@ -4,34 +4,56 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from celc.diagnostics.errors import CelError, error
 from celc.diagnostics.source import Source, Span
 from celc.editor.formatting.text import formatted
 from celc.editor.languages import CEL
-from celc.interfaces.importing.eql.rules import Columns, text_of
+from celc.interfaces.importing.languages import Columns
+from celc.interfaces.importing.names import query_name
+from celc.options import Options
 
-SUFFIXES = (".eql", ".toml")
-"""The endings of files of EQL in a folder."""
 
+def imported(
+    language: str, sources: Sequence[Source], columns: Columns
+) -> Iterator[tuple[Source, str | CelError]]:
+    """For each file its text in CEL, or the error with everything that cannot be translated.
 
-def imported(source: Source, columns: Columns) -> str:
-    """The text of CEL for one file: a query of EQL, or a rule of Elastic's in TOML, whose
-    `rule.query` is one.
-
-    Raises `CelError` with everything that cannot be translated.
+    Raises ModuleNotFoundError where the library of the language is not there. A file of Sigma that
+    has only rules which correlations read has no text.
     """
-    name, query = PurePath(source.name).stem, source
-    if source.name.endswith(".toml"):
-        name, query = _of_toml(source)
-    return formatted(Source(source.name, text_of(query, query_name(name), columns)), CEL)
+    for source, text in _translated(language, sources, columns):
+        if isinstance(text, CelError):
+            yield source, text
+            continue
+        written = Source(f"{source.name} in CEL", text)
+        try:
+            CEL.resolve(written, Options(order_by=(columns.time,)))
+            yield source, formatted(written, CEL).rstrip() + "\n"
+        except CelError as problem:
+            yield source, problem
 
 
-def query_name(text: str) -> str:
-    """A name of a query for any text: its words in small letters, joined by `_`."""
-    name = "_".join(re.findall(r"[A-Za-z0-9]+", text)).lower() or "rule"
-    return f"rule_{name}" if name[0].isdigit() else name
+def _translated(
+    language: str, sources: Sequence[Source], columns: Columns
+) -> Iterator[tuple[Source, str | CelError]]:
+    if language == "sigma":
+        from celc.interfaces.importing.sigma.rules import texts_of
+
+        yield from texts_of(sources, columns)
+        return
+    from celc.interfaces.importing.eql.rules import text_of
+
+    for source in sources:
+        try:
+            name, query = PurePath(source.name).stem, source
+            if source.name.endswith(".toml"):
+                name, query = _of_toml(source)
+            yield source, text_of(query, query_name(name), columns)
+        except CelError as problem:
+            yield source, problem
 
 
 def _of_toml(source: Source) -> tuple[str, Source]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from enum import IntEnum
+from collections.abc import Sequence
+from enum import Enum, IntEnum
+from typing import TypeAlias
 
 from celc_runtime.plan.frozen import frozen
 
-from celc.core.declarations import quoted, spelled
+from celc.core.declarations import quoted
+from celc.core.declarations import spelled as spelled
 
 
 class Level(IntEnum):
@@ -70,13 +72,40 @@ def joined(conditions: Sequence[Words], level: Level) -> Words:
     return Words(word.join(one.at(level) for one in conditions), level)
 
 
-def like_pattern(parts: Iterable[str | None]) -> str:
-    """A pattern of LIKE: texts as they are, and None for any text."""
-    escaped = (
-        "%" if part is None else "".join(f"\\{sign}" if sign in "%_\\" else sign for sign in part)
-        for part in parts
-    )
-    return "".join(escaped)
+class Wildcard(Enum):
+    """What stands for other signs in a pattern: any text, or one sign."""
+
+    MANY = "%"
+    ONE = "_"
+
+
+Pattern: TypeAlias = Sequence[str | Wildcard]
+"""A text with wildcards between its parts."""
+
+
+def is_one_of(value: Words, patterns: Sequence[Pattern]) -> Words:
+    """Whether a text is one of some texts, or like one of them."""
+    plain: list[str] = []
+    found: list[Words] = []
+    for pattern in patterns:
+        if all(isinstance(part, str) for part in pattern):
+            plain.append(literal("".join(map(str, pattern))))
+        elif list(pattern) == [Wildcard.MANY]:
+            found.append(Words(f"{value.at(Level.SUM)} IS NOT NULL", Level.COMPARISON))
+        else:
+            text = literal("".join(map(_of_like, pattern)))
+            found.append(Words(f"{value.at(Level.SUM)} LIKE {text}", Level.COMPARISON))
+    if len(plain) == 1:
+        found.insert(0, Words(f"{value.at(Level.SUM)} = {plain[0]}", Level.COMPARISON))
+    elif plain:
+        found.insert(0, Words(f"{value.at(Level.SUM)} IN ({', '.join(plain)})", Level.COMPARISON))
+    return joined(found, Level.OR)
+
+
+def _of_like(part: str | Wildcard) -> str:
+    if isinstance(part, Wildcard):
+        return part.value
+    return "".join(f"\\{sign}" if sign in "%_\\" else sign for sign in part)
 
 
 def event(event_type: str, label: str, conditions: Sequence[str] = ()) -> str:
@@ -91,19 +120,3 @@ def event(event_type: str, label: str, conditions: Sequence[str] = ()) -> str:
 def of_label(label: str, condition: Words) -> str:
     """A condition on one label, in which the names of attributes stand alone."""
     return f"{spelled(label)}[{condition.text}]"
-
-
-__all__ = [
-    "Level",
-    "Words",
-    "attribute",
-    "call",
-    "event",
-    "joined",
-    "like_pattern",
-    "literal",
-    "negated",
-    "of_label",
-    "operation",
-    "spelled",
-]

@@ -8,33 +8,33 @@ from typing import Any
 
 def add_import(commands: Any) -> None:
     """Add the command."""
-    help = "write rules of EQL as queries of CEL"
+    help = "write rules of EQL or Sigma as queries of CEL"
     command = commands.add_parser("import", help=help, description=help)
-    command.add_argument("language", choices=["eql"], help="the language of the rules")
+    command.add_argument("language", choices=["eql", "sigma"], help="the language of the rules")
     command.add_argument(
         "rules",
         type=Path,
         nargs="+",
         metavar="RULES",
-        help="files with one query each, or rules of Elastic's as .toml; or folders of such files",
+        help="files: of EQL with one query each, or Elastic's rules as .toml; of Sigma as .yml; or "
+        "folders of such files",
     )
     command.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="OUT",
-        help="a file, or for several rules a folder, instead of standard output",
+        help="a file, or for several files a folder, instead of standard output",
     )
     command.add_argument("--force", action="store_true", help="overwrite files")
     command.add_argument(
         "--time-column",
-        default="@timestamp",
         metavar="NAME",
-        help="the column with the time of an event (default: @timestamp)",
+        help="the column with the time of an event (default: @timestamp; sigma: timestamp)",
     )
     command.add_argument(
-        "--category-column",
-        default="event.category",
+        "--kind-column",
         metavar="NAME",
-        help="the column with the category of an event (default: event.category)",
+        help="the column with the category of an event (default: event.category), or with its log "
+        "source (sigma, default: logsource)",
     )

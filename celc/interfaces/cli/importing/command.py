@@ -3,54 +3,74 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.files import SUFFIX
+from celc.diagnostics.source import Source
 from celc.interfaces.cli.output import check_output, say, tell, written
 from celc.interfaces.cli.problems import FINE, QUERY_WRONG, CommandProblem
 from celc.interfaces.cli.queries import read_source
-from celc.interfaces.importing.eql.rules import Columns
-from celc.interfaces.importing.files import SUFFIXES, imported
+from celc.interfaces.importing.languages import COLUMNS, SUFFIXES, Columns
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Translate all files; returns the exit code. A file that cannot be translated is told with its
     errors, and the others are still written."""
-    columns = Columns(arguments.time_column, arguments.category_column)
-    paths = list(_files(arguments.rules))
+    language: str = arguments.language
+    usual = COLUMNS[language]
+    columns = Columns(arguments.time_column or usual.time, arguments.kind_column or usual.kind)
+    paths = list(_files(arguments.rules, SUFFIXES[language]))
     output: Path | None = arguments.output
     if output is None and len(paths) > 1:
-        raise CommandProblem(f"{len(paths)} rules become a file each: name their folder with -o")
-    wrong = 0
-    for path, to in _targets(paths, output):
+        raise CommandProblem(f"{len(paths)} files become a file each: name their folder with -o")
+    targets = {path.as_posix(): to for path, to in _targets(paths, output)}
+    for to in targets.values():
         check_output(to, force=arguments.force, inputs=paths)
-        try:
-            text = imported(read_source(path, path.as_posix()), columns)
-        except CelError as problem:
-            tell(f"{problem}\n")
+    sources = [read_source(path, path.as_posix()) for path in paths]
+    try:
+        from celc.interfaces.importing.files import imported
+
+        return _write(list(imported(language, sources, columns)), targets, output)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in ("lark", "sigma", "yaml"):
+            raise
+        raise CommandProblem(
+            f"rules are read by the package {missing.name}: pip install 'celc[rules]'"
+        ) from None
+
+
+def _write(
+    found: Sequence[tuple[Source, str | CelError]],
+    targets: Mapping[str, Path | None],
+    output: Path | None,
+) -> int:
+    wrong = 0
+    for source, text in found:
+        to = targets[source.name]
+        if isinstance(text, CelError):
+            tell(f"{text}\n")
             wrong += 1
-            continue
-        if to is None:
+        elif to is None:
             say(text)
         else:
             to.parent.mkdir(parents=True, exist_ok=True)
             with written(to) as out:
                 out.write(text.encode())
     if output is not None or wrong:
-        tell(_summary(len(paths) - wrong, wrong))
+        tell(_summary(len(found) - wrong, wrong))
     return QUERY_WRONG if wrong else FINE
 
 
-def _files(given: list[Path]) -> Iterator[Path]:
+def _files(given: Sequence[Path], suffixes: tuple[str, ...]) -> Iterator[Path]:
     for path in given:
         if not path.is_dir():
             yield path
             continue
-        inside = sorted(one for one in path.rglob("*") if one.suffix in SUFFIXES)
+        inside = sorted(one for one in path.rglob("*") if one.suffix in suffixes)
         if not inside:
-            raise CommandProblem(f"{path} has no files that end with {' or '.join(SUFFIXES)}")
+            raise CommandProblem(f"{path} has no files that end with {' or '.join(suffixes)}")
         yield from inside
 
 
@@ -69,5 +89,5 @@ def _targets(paths: list[Path], output: Path | None) -> Iterator[tuple[Path, Pat
 
 
 def _summary(written: int, wrong: int) -> str:
-    found = f"{written} {'rule' if written == 1 else 'rules'} translated"
+    found = f"{written} {'file' if written == 1 else 'files'} translated"
     return f"{found}, {wrong} not" if wrong else found

@@ -6,7 +6,7 @@ are compared as they are by `==`, and without regard to case by `:` and by what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lark import Token, Tree
@@ -15,13 +15,15 @@ from celc.diagnostics.errors import Diagnostics, error
 from celc.diagnostics.source import Span
 from celc.interfaces.importing.eql import functions
 from celc.interfaces.importing.eql.parser import Node, span_of
-from celc.interfaces.importing.eql.texts import constant_text, lucene_problem, wildcard_pattern
+from celc.interfaces.importing.eql.texts import constant_text, lucene_problem, pattern_of
 from celc.interfaces.importing.eql.values import Value
 from celc.interfaces.importing.fields import Fields, Kind
 from celc.interfaces.importing.words import (
     Level,
     Words,
     attribute,
+    call,
+    is_one_of,
     joined,
     literal,
     negated,
@@ -150,7 +152,7 @@ class Conditions:
         self._alike(value, *listed)
         words, items = value.words, [one.words.text for one in listed]
         if word == "in~" and value.name is not None and all(one.is_text for one in listed):
-            words = Words(f"LOWER({words.text})")
+            words = call("LOWER", words)
             items = [literal(str(one.constant).lower()) for one in listed]
         if any(one.constant is None for one in listed):
             equal = [operation(words, "=", one.words, Level.COMPARISON) for one in listed]
@@ -162,23 +164,25 @@ class Conditions:
 
     def _seen_as(self, node: Node) -> Value:
         value, operator = self._value(_tree(node.children[0])), str(node.children[1])
-        patterns = [
+        listed = [
             self._value(one) for one in _tree(node.children[2]).children if isinstance(one, Tree)
         ]
-        if operator == ":" and patterns and not patterns[0].is_text:
-            self._alike(value, *patterns)
-            equal = [operation(value.words, "=", one.words, Level.COMPARISON) for one in patterns]
+        if operator == ":" and listed and not listed[0].is_text:
+            self._alike(value, *listed)
+            equal = [operation(value.words, "=", one.words, Level.COMPARISON) for one in listed]
             return Value(joined(equal, Level.OR), "BOOLEAN", span_of(node))
-        for one in patterns:
+        for one in listed:
             if not one.is_text:
                 self.wrong(one.span, f"behind '{operator}' stands a text that is written out")
         if value.name is not None:
             self.fields.expect(value.name, "STRING", value.span)
-        texts = [(str(one.constant), one.span) for one in patterns if one.is_text]
+        texts = [(str(one.constant), one.span) for one in listed if one.is_text]
         any_case = operator == ":" or operator.endswith("~")
         if operator.startswith("regex"):
             return self._regex(value, texts, any_case=any_case, span=span_of(node))
-        return Value(_wildcards(value.words, texts, any_case), "BOOLEAN", span_of(node))
+        words = call("LOWER", value.words) if any_case else value.words
+        patterns = [pattern_of(text.lower() if any_case else text) for text, _ in texts]
+        return Value(is_one_of(words, patterns), "BOOLEAN", span_of(node))
 
     def _regex(
         self, value: Value, texts: list[tuple[str, Span]], *, any_case: bool, span: Span
@@ -292,25 +296,6 @@ class Conditions:
 
     def _null(self, node: Node) -> Value:
         return Value(Words("NULL"), None, span_of(node), is_null=True)
-
-
-def _wildcards(value: Words, texts: Sequence[tuple[str, Span]], any_case: bool) -> Words:
-    """Whether a value is one of some texts, in which `*` and `?` stand for others."""
-    if any_case:
-        value = Words(f"LOWER({value.text})")
-    plain: list[str] = []
-    found: list[Words] = []
-    for text, _ in texts:
-        pattern, is_plain = wildcard_pattern(text.lower() if any_case else text)
-        if is_plain:
-            plain.append(literal(pattern))
-        else:
-            found.append(Words(f"{value.at(Level.SUM)} LIKE {literal(pattern)}", Level.COMPARISON))
-    if len(plain) == 1:
-        found.insert(0, Words(f"{value.at(Level.SUM)} = {plain[0]}", Level.COMPARISON))
-    elif plain:
-        found.insert(0, Words(f"{value.at(Level.SUM)} IN ({', '.join(plain)})", Level.COMPARISON))
-    return joined(found, Level.OR)
 
 
 def _unquoted(token: Token) -> str:

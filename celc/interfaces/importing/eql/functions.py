@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.source import Span
-from celc.interfaces.importing.eql.texts import network_pattern
 from celc.interfaces.importing.eql.values import Uses, Value
 from celc.interfaces.importing.fields import Kind
+from celc.interfaces.importing.networks import network_pattern
 from celc.interfaces.importing.words import Level, Words, call, literal, operation
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%"}

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from celc_runtime.plan.frozen import frozen
 from lark import Token, Tree
 
 from celc.diagnostics.errors import Diagnostics, error
@@ -16,6 +15,7 @@ from celc.interfaces.importing.eql.parser import Node, parse, span_of
 from celc.interfaces.importing.eql.patterns import EventSequence, Key, Step, labels_of
 from celc.interfaces.importing.eql.texts import constant_text
 from celc.interfaces.importing.fields import Fields
+from celc.interfaces.importing.languages import Columns
 from celc.interfaces.importing.words import (
     Level,
     Words,
@@ -35,14 +35,6 @@ _UNITS = {"ms": "MILLISECONDS", "s": "SECONDS", "m": "MINUTES", "h": "HOURS", "d
 
 
 _ONE_PARTIAL_MATCH = "-- As in EQL, a newer partial match takes the place of an older one."
-
-
-@frozen
-class Columns:
-    """Which columns hold the time and the category of an event."""
-
-    time: str
-    category: str
 
 
 def text_of(source: Source, name: str, columns: Columns) -> str:
@@ -74,7 +66,7 @@ def _named(name: str, clauses: list[str]) -> list[str]:
 
 
 def _head(query: _Query, columns: Columns) -> list[str]:
-    options = [] if query.has_any else [f"--type-column {columns.category}"]
+    options = [] if query.has_any else [f"--type-column {columns.kind}"]
     if not query.has_window:
         options.append(f"--order-by {columns.time}")
     return [f"-- compile with: {' '.join(options)}"] if options else []
@@ -175,8 +167,8 @@ class _Query:
         return Step(event_type, condition, keys, is_missing, span)
 
     def _of_category(self, name: str, condition: Words | None) -> Words:
-        self.conditions.used = {self.columns.category: None, **self.conditions.used}
-        column = Words(attribute(self.columns.category))
+        self.conditions.used = {self.columns.kind: None, **self.conditions.used}
+        column = Words(attribute(self.columns.kind))
         same = operation(column, "=", Words(literal(name)), Level.COMPARISON)
         return same if condition is None else joined([same, condition], Level.AND)
 

@@ -1,9 +1,10 @@
-"""The constants of EQL: texts with escapes, wildcards, regular expressions, networks."""
+"""The constants of EQL: texts with escapes, wildcards, regular expressions."""
 
 from __future__ import annotations
 
-import ipaddress
 import re
+
+from celc.interfaces.importing.words import Wildcard
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "b": "\b", "f": "\f"}
 
@@ -22,21 +23,13 @@ def _unescaped(found: re.Match[str]) -> str:
     return _ESCAPES.get(found[1], found[0])
 
 
-def wildcard_pattern(text: str) -> tuple[str, bool]:
-    """The pattern of LIKE for a text with `*` and `?`; of a text without them the text itself, and
-    True."""
-    signs = re.findall(r"\\[*?]|.", text, flags=re.DOTALL)
-    if not any(sign in ("*", "?") for sign in signs):
-        return "".join(sign[-1] if len(sign) == 2 else sign for sign in signs), True
-    pattern = ""
-    for sign in signs:
-        if sign in ("*", "?"):
-            pattern += "%" if sign == "*" else "_"
-        elif sign[-1] in "%_\\":
-            pattern += "\\" + sign[-1]
-        else:
-            pattern += sign[-1]
-    return pattern, False
+def pattern_of(text: str) -> list[str | Wildcard]:
+    """A text with `*` and `?` as a pattern; a backslash before them makes signs of them."""
+    wildcards = {"*": Wildcard.MANY, "?": Wildcard.ONE}
+    return [
+        wildcards.get(sign, sign[-1] if len(sign) == 2 else sign)
+        for sign in re.findall(r"\\[*?]|.", text, flags=re.DOTALL)
+    ]
 
 
 def lucene_problem(pattern: str) -> str | None:
@@ -57,20 +50,3 @@ def lucene_problem(pattern: str) -> str | None:
     except re.error as problem:
         return f"this is no regular expression: {problem}"
     return None
-
-
-def network_pattern(text: str) -> str | None:
-    """A regular expression of the IPv4 addresses of a network, such as `10.0.0.0/8`; None where it
-    is no network of IPv4."""
-    try:
-        network = ipaddress.IPv4Network(text, strict=False)
-    except ValueError:
-        return None
-    octets = str(network.network_address).split(".")
-    whole, bits = divmod(network.prefixlen, 8)
-    parts = [re.escape(one) for one in octets[:whole]]
-    if bits:
-        first = int(octets[whole])
-        parts.append(f"(?:{'|'.join(map(str, range(first, first + 2 ** (8 - bits))))})")
-    parts += [r"[0-9]+"] * (4 - len(parts))
-    return r"\.".join(parts)

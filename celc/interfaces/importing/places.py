@@ -1,0 +1,39 @@
+"""Places in the text of a rule that a library has read, which does not say where things stand."""
+
+from __future__ import annotations
+
+import re
+
+from celc.diagnostics.errors import Diagnostics, error
+from celc.diagnostics.source import Source, Span
+
+
+class Places:
+    """Finds words in the text of a file of rules, from where its present rule begins."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.diagnostics = Diagnostics(source)
+        self._begin = 0
+
+    def begin_rule(self, title: str) -> None:
+        """The rule with this title is read next."""
+        self._begin = max(0, self.source.text.find(title))
+
+    def of(self, word: str) -> Span:
+        """Where a word stands first in the present rule; where it does not, the rule's begin."""
+        at = self.source.text.find(word, self._begin) if word else -1
+        if at < 0:
+            return Span(self._begin, self._begin + 1)
+        return Span(at, at + len(word))
+
+    def of_field(self, name: str) -> Span:
+        """Where a field is a key of the present rule."""
+        found = re.compile(rf"(?<![\w.]){re.escape(name)}(?=\s*[|:])").search(
+            self.source.text, self._begin
+        )
+        return Span(*found.span()) if found else self.of(name)
+
+    def wrong(self, word: str, message: str, *help: str) -> None:
+        """What cannot be translated, at the place of a word."""
+        self.diagnostics.add(error("import-unsupported", self.of(word), message, *help))

@@ -1,0 +1,85 @@
+"""Files of Sigma rules → files of CEL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import yaml
+from sigma.collection import SigmaCollection
+from sigma.exceptions import SigmaError, SigmaRuleLocation
+from sigma.policy import SigmaPolicy
+from sigma.policy.regex_engine import PythonRegexEngine
+
+from celc.diagnostics.errors import CelError, error
+from celc.diagnostics.source import Source, Span
+from celc.interfaces.importing.languages import Columns
+from celc.interfaces.importing.places import Places
+from celc.interfaces.importing.sigma.correlations import clauses_of
+from celc.interfaces.importing.sigma.rules_of_file import RulesOfFile
+
+_POLICY = SigmaPolicy(regex_engine=PythonRegexEngine())
+# celc tells what RE2 does not know itself; pySigma's RE2 writes to standard error besides.
+
+
+def texts_of(
+    sources: Sequence[Source], columns: Columns
+) -> Iterator[tuple[Source, str | CelError]]:
+    """For each file of rules its text in CEL, not yet in its layout, or why there is none.
+
+    A correlation finds the rules that it names in all files. A rule that only a correlation needs
+    has no query of its own, and a file with nothing else no text.
+    """
+    read = [_read(source) for source in sources]
+    wrong = {one.source.name: one for one in read if isinstance(one, CelError)}
+    collections = [one for one in read if isinstance(one, SigmaCollection)]
+    try:
+        rules = SigmaCollection.merge(collections).rules if collections else []
+    except SigmaError as problem:
+        # A name that no rule has: the file that it stands in is found by the word.
+        for source in sources:
+            wrong.setdefault(source.name, _problem(source, problem))
+        rules = []
+    for source in sources:
+        if source.name in wrong:
+            yield source, wrong[source.name]
+            continue
+        own = [one for one in rules if one.source and str(one.source.path) == source.name]
+        try:
+            text = RulesOfFile(source, columns, clauses_of).text(
+                [one for one in own if one._output]
+            )
+        except CelError as problem:
+            yield source, problem
+            continue
+        if text is not None:
+            yield source, text
+
+
+def _read(source: Source) -> SigmaCollection | CelError:
+    try:
+        found = SigmaCollection.from_yaml(
+            source.text,
+            collect_errors=True,
+            source=SigmaRuleLocation(source.name),  # type: ignore[arg-type]
+            resolve_references=False,
+            policy=_POLICY,
+        )
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        at = mark.index if mark is not None else 0
+        message = f"this is no YAML: {getattr(problem, 'problem', problem)}"
+        return CelError(source, (error("import-syntax", Span(at, at + 1), message),))
+    except (SigmaError, AttributeError, TypeError) as problem:
+        return _problem(source, problem)
+    problems = [*found.errors, *(one for rule in found.rules for one in rule.errors)]
+    return _problem(source, *problems) if problems else found
+
+
+def _problem(source: Source, *problems: Exception) -> CelError:
+    places = Places(source)
+    for one in problems:
+        text = str(one.args[0]) if one.args else type(one).__name__
+        words = [word for word in re.findall(r"'([^']+)'", text) if word in source.text]
+        places.diagnostics.add(error("import-syntax", places.of(words[0] if words else ""), text))
+    return CelError(source, places.diagnostics.in_order())

@@ -1,0 +1,213 @@
+"""The rules of one file of Sigma → CREATE STREAM with the fields they name, and their queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from celc_runtime.plan.frozen import frozen
+from sigma.correlations import SigmaCorrelationRule, SigmaRuleReference
+from sigma.rule import SigmaLogSource, SigmaRule
+
+from celc.diagnostics.source import Source
+from celc.interfaces.importing.fields import Fields
+from celc.interfaces.importing.languages import Columns
+from celc.interfaces.importing.names import query_name
+from celc.interfaces.importing.places import Places
+from celc.interfaces.importing.sigma.conditions import Detections
+from celc.interfaces.importing.words import (
+    Level,
+    Words,
+    attribute,
+    event,
+    joined,
+    of_label,
+    spelled,
+)
+
+
+@frozen
+class Operands:
+    """What a correlation takes its events from."""
+
+    rules: Sequence[SigmaRuleReference]
+    streams: Sequence[str]  # what stands behind FROM
+    keys: Sequence[str]  # what stands behind PARTITION BY
+
+
+@dataclass
+class RulesOfFile:
+    """The translation of the rules of one file."""
+
+    source: Source
+    columns: Columns
+    clauses_of: Callable[[RulesOfFile, SigmaCorrelationRule, str], list[str]]
+    """The clauses of the query for a correlation."""
+    has_span: bool = False
+    """Whether a query cuts time into spans, for which the order of events is named at the call."""
+    places: Places = field(init=False)
+    fields: Fields = field(init=False)
+    detections: Detections = field(init=False)
+    named: dict[str, dict[str, None]] = field(default_factory=dict)  # fields of each event type
+    derived: dict[str, dict[str, str]] = field(default_factory=dict)  # aliases of each event type
+    queries: dict[str, list[str]] = field(default_factory=dict)
+    _done: dict[int, str] = field(default_factory=dict)
+    _windows: bool = True
+
+    def __post_init__(self) -> None:
+        self.places = Places(self.source)
+        self.fields = Fields(self.places.diagnostics)
+        self.detections = Detections(self.fields, self.places)
+
+    def text(self, rules: Sequence[object]) -> str | None:
+        """The file of CEL; None where there are no rules. Raises `CelError` with all errors."""
+        for rule in rules:
+            self.query_of(rule)
+        self.places.diagnostics.raise_errors()
+        if not self.queries:
+            return None
+        options = [f"--type-column {self.columns.kind}"] if len(self.named) > 1 else []
+        if not self._windows or self.has_span:
+            options.append(f"--order-by {self.columns.time}")
+        head = [f"-- compile with: {' '.join(options)}"] if options else []
+        queries = [line for lines in self.queries.values() for line in (*lines, "")]
+        return "\n".join([*head, self._declaration(), "", *queries])
+
+    def query_of(self, rule: object) -> str:
+        """The name of the query for a rule, which is added if it is not there."""
+        if id(rule) in self._done:
+            return self._done[id(rule)]
+        assert isinstance(rule, SigmaRule | SigmaCorrelationRule)
+        self.places.begin_rule(rule.title)
+        name = query_name(rule.name or rule.title)
+        while name in self.queries:
+            name += "_"
+        self._done[id(rule)] = name
+        if isinstance(rule, SigmaRule):
+            self._windows = False
+            kind = self.event_type(rule)
+            clauses = ["SELECT *", "FROM logs", f"WHERE {self._event(rule, kind, ())}"]
+        else:
+            clauses = self.clauses_of(self, rule, name)
+        comments = _comments(rule)
+        if any(one.startswith("LIMIT") for one in clauses):
+            comments.append("-- At most one row in each time span: LIMIT says so.")
+        self.add_query(name, comments, clauses)
+        return name
+
+    def add_query(self, name: str, comments: Sequence[str], clauses: Sequence[str]) -> None:
+        """A query behind those that are there."""
+        self.queries[name] = [*comments, f"QUERY {spelled(name)}:", *clauses]
+
+    # --- what a correlation asks ------------------------------------------------------------------
+
+    def operands(self, rule: SigmaCorrelationRule) -> Operands:
+        """The rules that a correlation names, what it reads, and its keys."""
+        keys = list(rule.group_by or ())
+        streams: dict[str, None] = {}
+        for reference in rule.referenced_rules:
+            one = reference.rule
+            if isinstance(one, SigmaCorrelationRule):
+                streams.setdefault(spelled(self.query_of(one)))
+                self.places.begin_rule(rule.title)
+            else:
+                streams.setdefault("logs")
+                self._set_keys(rule, reference, keys)
+        return Operands(rule.referenced_rules, list(streams), keys)
+
+    def _set_keys(
+        self, rule: SigmaCorrelationRule, reference: SigmaRuleReference, keys: Sequence[str]
+    ) -> None:
+        """The events of a rule have the keys: fields, or aliases of fields."""
+        assert isinstance(reference.rule, SigmaRule)
+        kind = self.event_type(reference.rule)
+        aliases = {one.alias: one.mapping for one in rule.aliases}
+        for key in keys:
+            if key not in aliases:
+                self._use(kind, key)
+                continue
+            name = aliases[key].get(reference)
+            if name is None:
+                self.places.wrong(key, f"the alias '{key}' has no field of '{reference.reference}'")
+                continue
+            self._use(kind, name)
+            known = self.derived.setdefault(kind, {}).setdefault(key, name)
+            if known != name:
+                self.places.wrong(
+                    key,
+                    f"the alias '{key}' stands for '{known}' and for '{name}' of events of one log "
+                    "source, and they have one key here",
+                )
+
+    def use(self, rules: Sequence[SigmaRuleReference], name: str) -> None:
+        """A field of the events of rules is named."""
+        for one in rules:
+            if isinstance(one.rule, SigmaRule):
+                self._use(self.event_type(one.rule), name)
+            else:
+                self.places.wrong(
+                    name, f"'{one.reference}' is a correlation, and has no such field"
+                )
+
+    def labels(self, rules: Sequence[SigmaRuleReference]) -> list[str]:
+        """Labels of the events of rules, by the rules' names."""
+        names = [query_name(one.rule.name or one.rule.title) for one in rules]
+        many = Counter(names)
+        return [
+            f"{name}_{names[: place + 1].count(name)}" if many[name] > 1 else name
+            for place, name in enumerate(names)
+        ]
+
+    def operand(self, reference: SigmaRuleReference, label: str, keys: Sequence[str]) -> str:
+        """An event of a rule, or a row of a correlation, as an operand; it has the keys."""
+        rule = reference.rule
+        if isinstance(rule, SigmaCorrelationRule):
+            name = self.query_of(rule)
+            return event(name, label)
+        return self._event(rule, label, keys)
+
+    def event_type(self, rule: SigmaRule) -> str:
+        """The type of a rule's events: the category of its log source, or product and service."""
+        kind = _log_source(rule.logsource)
+        self.named.setdefault(kind, {})
+        return kind
+
+    def _event(self, rule: SigmaRule, label: str, keys: Sequence[str]) -> str:
+        kind = self.event_type(rule)
+        self.detections.used = {}
+        parts = [self.detections.condition(one.parsed) for one in rule.detection.parsed_condition]
+        for name in self.detections.used:
+            self._use(kind, name)
+        needed = [Words(f"{attribute(key)} IS NOT NULL", Level.COMPARISON) for key in keys]
+        condition = joined([joined(parts, Level.OR), *needed], Level.AND)
+        return event(kind, label, [of_label(label, condition)])
+
+    def _use(self, kind: str, name: str) -> None:
+        self.named.setdefault(kind, {}).setdefault(name)
+
+    def _declaration(self) -> str:
+        events = []
+        for kind, names in self.named.items():
+            fields = [one for one in self.fields.declared(names) if one[0] != self.columns.time]
+            listed = [f"{attribute(name)}: {type}" for name, type in fields]
+            listed += [
+                f"{attribute(alias)}: {self.fields.kind(name) or 'STRING'} = {attribute(name)}"
+                for alias, name in self.derived.get(kind, {}).items()
+            ]
+            listed.append(f"{attribute(self.columns.time)}: TIMESTAMP")
+            events.append(f"EVENT {spelled(kind)} {{ {', '.join(listed)} }}")
+        return f"CREATE STREAM logs {{ {', '.join(events)} }}"
+
+
+def _log_source(source: SigmaLogSource) -> str:
+    if source.category:
+        return query_name(source.category)
+    return query_name("_".join(filter(None, (source.product, source.service))))
+
+
+def _comments(rule: SigmaRule | SigmaCorrelationRule) -> list[str]:
+    lines = [rule.title, *(rule.description or "").splitlines()]
+    if rule.level is not None:
+        lines.append(f"level: {rule.level.name.lower()}")
+    return [f"-- {line.strip()}" for line in lines if line.strip()]
