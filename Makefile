@@ -95,7 +95,7 @@ docs: $(INSTALLED) ## build the site of the documents into build/site; all links
 	@echo "build/site/index.html; to search in it: python -m http.server -d build/site"
 
 dist: $(INSTALLED) ## build both distributions into dist, each twice to the same bytes, and check them
-	@"$(PY)" tools/dist.py
+	@"$(PY)" tools/distributions.py
 
 clean: ## remove what was built, and caches; .venv stays
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \

@@ -16,10 +16,10 @@ from shutil import which
 from typing import Any
 
 import pytest
+from distributions import PACKAGES, build, problems_of_wheel, unpacked
 from places import ROOT
 
 import celc
-from dist import PACKAGES, build, problems_of_wheel, unpacked
 
 pytest.importorskip("hatchling")
 
