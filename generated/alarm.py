@@ -237,6 +237,7 @@ query_1 = CompiledQuery(
                         "Logins",
                         "Passed",
                         (((AttributeTest("in", "method", "STRING", ("password", "token")),),),),
+                        left_out="bce66ce26143c70c",
                     ),
                 ),
             ),

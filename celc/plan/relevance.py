@@ -17,6 +17,7 @@ first one does. Then many queries over one stream read only the first (`many`).
 import math
 from collections.abc import Iterator, Mapping
 from functools import reduce
+from hashlib import blake2b
 from typing import TypeAlias, assert_never
 
 from celc_runtime.plan.relevance import AttributeTest, Clause, Relevant, Way
@@ -48,7 +49,7 @@ def relevant_events(program: Program, *, sees_all_events: bool) -> tuple[Relevan
     assert program.tables.is_idle(0), "an event that no condition tells apart changes nothing"
     decided = _is_decided_by_tables(program)
     return tuple(
-        _relevant(conditions, truths, _moves(program, conditions) if decided else {})
+        _relevant(program, conditions, truths, _moves(program, conditions) if decided else {})
         for conditions, truths in truths_that_matter(program)
     )
 
@@ -62,7 +63,8 @@ def events_told_apart(program: Program, *, sees_all_events: bool) -> tuple[Relev
     if not _counts_others(program.query) or _selects_inside(program, sees_all_events):
         return None
     return tuple(
-        _relevant(conditions, truths, {}) for conditions, truths in truths_that_matter(program)
+        _relevant(program, conditions, truths, {})
+        for conditions, truths in truths_that_matter(program)
     )
 
 
@@ -149,16 +151,33 @@ def _after(one: _Move, other: _Move) -> _Move:
 
 
 def _relevant(
-    conditions: TypeConditions, truths: set[int], moves: Mapping[int, _Move | None]
+    program: Program,
+    conditions: TypeConditions,
+    truths: set[int],
+    moves: Mapping[int, _Move | None],
 ) -> Relevant:
+    left_out = _left_out(program, conditions, truths)
     unmarked = {truth for truth in truths if moves.get(truth) is not None}
     if unmarked and _are_idempotent(unmarked, moves) and _are_exact(conditions, unmarked):
         ways, idempotent = _ways(conditions, truths - unmarked), _ways(conditions, unmarked)
         if len(ways) + len(idempotent) <= _MOST_WAYS:
-            return Relevant(*_names(conditions), ways, idempotent=idempotent)
+            return Relevant(*_names(conditions), ways, idempotent=idempotent, left_out=left_out)
     ways = _ways(conditions, truths)
     asked = len(ways) <= _MOST_WAYS and all(ways)
-    return Relevant(*_names(conditions), ways if asked else ())
+    return Relevant(*_names(conditions), ways if asked else (), left_out=left_out)
+
+
+def _left_out(program: Program, conditions: TypeConditions, truths: set[int]) -> str:
+    """A digest of the conditions of a type, where the ways say less than they; else empty."""
+    least = least_truths(truths)
+    every = {symbol.truth for _, symbol in program.alphabet.numbered(conditions.type)}
+    more = any(t not in truths and any(one & t == one for one in least) for t in every)
+    clauses = [[*clauses_of(conditions, truth)] for truth in least]
+    known = all(_clause(clause) is not None for some in clauses for clause in some)
+    if known and not more and (len(least) <= _MOST_WAYS or not all(least)):
+        return ""
+    parts = [clauses, more and [[*clauses_of(conditions, truth)] for truth in sorted(truths)]]
+    return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 
 def _names(conditions: TypeConditions) -> tuple[str, str]:

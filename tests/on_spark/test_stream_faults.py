@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from celc_runtime import CompiledQuery, finish
+from celc_runtime import CompiledQuery, StateError, finish
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.processor import HEADER, STATE
@@ -251,23 +251,26 @@ def test_a_checkpoint_of_another_query(spark: Any, tmp_path: Path) -> None:
     run(QUERY.match_stream(frame), tmp_path)
     text = QUERY.text.partition("}\n}\n")[2]
     for other, options, said in (
-        (query(text.replace("> 40", "> 41")), {}, "the query's text"),
-        (query(text.replace("15 S", "16 S")), {}, "the query's text, WITHIN"),
-        (QUERY, {"tiebreak": "row"}, "the tiebreak columns or their types. Run"),
+        (query(text.replace("> 40", "> 39")), {}, "its conditions on events of type 'A' are not"),
+        (query(text.replace("15 S", "16 S")), {}, "WITHIN: 0:00:15 [ts] → 0:00:16 [ts]. Begin"),
+        (QUERY, {"tiebreak": "row"}, "the tiebreak columns: none → row"),
+        (QUERY.with_options(positions=True), {}, "positions=False → True (with_options(posi"),
     ):
-        said = re.escape(f"another query; what differs: {said}")
-        with pytest.raises(Exception, match=said):
+        with pytest.raises(StateError, match=re.escape(said)):
             other.match_stream(frame, checkpoint=checkpoint, **options)
     # A row that can matter: without positions no state is read for others.
     write_files(tmp_path / "in", [table([END | {"id": 0, "v": 50.0}])], first=2)
-    stream = query(text.replace("> 40", "> 41")).match_stream(frame)
+    changed = query(text.replace("> 40", "> 41"))
     with pytest.raises(Exception, match="another query; what differs: the query's text\\. Run the"):
-        run(stream, tmp_path)
-    with pytest.raises(Exception, match=r"begun without positions: go on with with_options\("):
-        QUERY.with_options(positions=True).match_stream(frame, checkpoint=checkpoint)
+        run(changed.match_stream(frame), tmp_path)
     # Spaces and comments are no other query.
     same = query("-- as before\n" + text.replace(" ; ", "\n  ;  "))
     run(same.match_stream(frame, checkpoint=checkpoint), tmp_path)
+    # One that asks for less goes on, where the checkpoint is named.
+    write_files(tmp_path / "in", [table([END | {"id": 0, "v": 60.0}])], first=3)
+    run(changed.match_stream(frame, checkpoint=checkpoint), tmp_path)
+    with pytest.raises(StateError, match="Begin a new checkpoint with after='"):
+        same.match_stream(frame, checkpoint=checkpoint)
 
 
 # --- sources and sinks ----------------------------------------------------------------------------

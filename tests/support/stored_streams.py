@@ -208,6 +208,8 @@ _QUERIES = {
     "for-each-deadlines": "SELECT x FROM S FOR EACH rule WHERE (A AS x ; !(B AS y FILTER "
     "y.id = x.id) FOR 150 MILLISECONDS) FILTER x.id = rule.id AND x.v >= rule.least",
     "uncertain": "SELECT x, y WHERE A AS x ; B AS y PARTITION BY k WITHIN 100 MILLISECONDS",
+    "record-6": f"SELECT x, y WHERE (A AS x ; B AS y) FILTER x.v > 0.7 AND y.v >= x.v "
+    f"PARTITION BY k {_WINDOW}",
 }
 """Each keeps its state in a way of its own."""
 

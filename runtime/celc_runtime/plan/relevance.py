@@ -42,6 +42,9 @@ class Relevant:
     none of `ways` are in no match. Any number of them, in any order, do what one event on each way
     does. So between two events on `ways` of any type, the first event on each of these ways stands
     for all."""
+    left_out: str = ""
+    """Where the events that matter are fewer than the ways say: a digest of the exact conditions.
+    Events that have been kept by them suffice to no other conditions (`stream/stored/needs`)."""
 
     @property
     def all_ways(self) -> tuple[Way, ...]:

@@ -33,6 +33,7 @@ from celc_runtime.stream.changing_rules import (
 from celc_runtime.stream.emitted import emit_of
 from celc_runtime.stream.finish import check_checkpoint, remember_plan
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.going_on import telling_way_out
 from celc_runtime.stream.match import (
     buckets_of,
     check_late,
@@ -115,7 +116,8 @@ def changing_matches(
     prepare(spark)
     if checkpoint is not None:
         header = partial(check_header, program, options._asdict())
-        check_checkpoint(spark, checkpoint, f"query {program.name!r}", {STATE: header})
+        with telling_way_out([program], spark, checkpoint):
+            check_checkpoint(spark, checkpoint, f"query {program.name!r}", {STATE: header})
     sent = options._asdict()
     matches = in_buckets(
         rows,

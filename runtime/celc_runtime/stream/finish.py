@@ -56,9 +56,10 @@ def kept(matches: DataFrame, keeps: Callable[[DataFrame], DataFrame] | None) -> 
     """The rows of a stream that `keeps` passes on (None: all), which `finish` asks as well."""
     if keeps is None:
         return matches
-    name, last, _ = getattr(matches, _PLAN)
+    name, last, before = getattr(matches, _PLAN)
     found = keeps(matches)
-    setattr(found, _PLAN, (name, last, keeps))
+    asked = keeps if before is None else lambda rows: keeps(before(rows))
+    setattr(found, _PLAN, (name, last, asked))
     return found
 
 
@@ -114,7 +115,7 @@ def finish(
 
 def is_finished(spark: SparkSession, checkpoint: str) -> bool:
     """Whether `finish` has run on a checkpoint."""
-    return bool(_files(spark, posixpath.join(checkpoint, _MARK)))
+    return bool(files_in(spark, posixpath.join(checkpoint, _MARK)))
 
 
 def check_checkpoint(
@@ -129,17 +130,22 @@ def check_checkpoint(
     The checkpoint need not exist yet. named: the query or queries, for messages. checks: for each
     state variable a function of the label of a bucket and its header. operators: their number.
     """
-    if is_finished(spark, checkpoint):
-        raise StateError(
-            f"{named}: the stream of this checkpoint has been ended by finish, and "
-            "going on from it would find its last matches once more: begin a new checkpoint"
-        )
-    if not _batches(spark, posixpath.join(checkpoint, "commits")):
+    refuse_finished(spark, checkpoint, named)
+    if not batches_in(spark, posixpath.join(checkpoint, "commits")):
         return
     for variable, check in checks.items():
         found = _first_header(spark, checkpoint, variable, operators)
         if found is not None:
             check(*found)
+
+
+def refuse_finished(spark: SparkSession, checkpoint: str, named: str) -> None:
+    """Raises StateError for a checkpoint on which `finish` has run."""
+    if is_finished(spark, checkpoint):
+        raise StateError(
+            f"{named}: the stream of this checkpoint has been ended by finish, and "
+            "going on from it would find its last matches once more: begin a new checkpoint"
+        )
 
 
 def recorded_buckets(spark: SparkSession, checkpoint: str) -> int | None:
@@ -156,7 +162,7 @@ def first_header(
 ) -> bytes | None:
     """The header of some bucket; None: there is none yet. The last two arguments: the name of the
     state variable, and how many operators the stream has."""
-    if not _batches(spark, posixpath.join(checkpoint, "commits")):
+    if not batches_in(spark, posixpath.join(checkpoint, "commits")):
         return None
     found = _first_header(spark, checkpoint, variable, operators)
     return None if found is None else found[1]
@@ -167,7 +173,7 @@ def headers_of(
 ) -> list[tuple[int, bytes]]:
     """The labels of all buckets of an operator, with their headers; the arguments are those of
     `first_header`."""
-    if not _batches(spark, posixpath.join(checkpoint, "commits")):
+    if not batches_in(spark, posixpath.join(checkpoint, "commits")):
         return []
     return _headers(_pieces(spark, checkpoint, variable, operators))
 
@@ -175,7 +181,7 @@ def headers_of(
 def all_headers(spark: SparkSession, checkpoint: str) -> dict[str, dict[int, bytes]]:
     """The headers of all buckets by state variable and label; empty: no micro-batch has been
     completed."""
-    if not _batches(spark, posixpath.join(checkpoint, "commits")):
+    if not batches_in(spark, posixpath.join(checkpoint, "commits")):
         return {}
     operators = _operators(spark, checkpoint)
     found = [name for _, properties in operators for name in _VARIABLE.findall(properties)]
@@ -257,8 +263,8 @@ def _operators(spark: SparkSession, checkpoint: str) -> list[Any]:
 
 
 def _last_batch(spark: SparkSession, checkpoint: str) -> int:
-    begun = _batches(spark, posixpath.join(checkpoint, "offsets"))
-    done = _batches(spark, posixpath.join(checkpoint, "commits"))
+    begun = batches_in(spark, posixpath.join(checkpoint, "offsets"))
+    done = batches_in(spark, posixpath.join(checkpoint, "commits"))
     if not done:
         raise StateError(
             f"{checkpoint} is not the checkpoint of a stream that has completed a micro-batch: "
@@ -272,13 +278,19 @@ def _last_batch(spark: SparkSession, checkpoint: str) -> int:
     return max(done)
 
 
-def _batches(spark: SparkSession, folder: str) -> list[int]:
+def first_line(spark: SparkSession, file: str, start: str) -> str:
+    """The first line of a file of Spark's logs that starts with a text."""
+    lines = spark.read.text(file).collect()
+    return next(str(row[0]) for row in lines if str(row[0]).startswith(start))
+
+
+def batches_in(spark: SparkSession, folder: str) -> list[int]:
     """The numbers of the micro-batches that have files in a log of Spark."""
-    names = [path.rpartition("/")[2] for path in _files(spark, folder)]
+    names = [path.rpartition("/")[2] for path in files_in(spark, folder)]
     return [int(name) for name in names if name.isdigit()]
 
 
-def _files(spark: SparkSession, folder: str) -> list[str]:
+def files_in(spark: SparkSession, folder: str) -> list[str]:
     """The files in a folder of any file system; empty if there is no such folder."""
     from pyspark.errors import AnalysisException
 

@@ -1,7 +1,8 @@
 """How a query is run on a stream, and the formats of its events and states that follow from
 this."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import NamedTuple
 
 from celc_runtime.engine.totals.measures import measures_of
@@ -9,6 +10,7 @@ from celc_runtime.engine.totals.stored_sums import most_words
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.stream.one_bucket.known_keys import key_values
+from celc_runtime.stream.stored.needs import needs_of, record_of
 from celc_runtime.stream.stored.rows import RowField, RowLayout
 from celc_runtime.stream.stored.state import StateFormat
 
@@ -28,13 +30,17 @@ class StreamOptions(NamedTuple):
     emit: str = "final"  # when rows come, as `emitting` takes it
     tiebreak: tuple[str, ...] = ()  # the tiebreak columns of a query of MATCH_RECOGNIZE
     rules: int = 0  # a hash of the rows of a query FOR EACH (`rules_of_stream`); 0: not FOR EACH
+    accepts: tuple[tuple[bytes, bytes], ...] = ()
+    """The queries whose states the stream goes on with: their identities, and the records of what
+    they need."""
 
 
 class StreamFormats:
     """The formats of a query's events and states; leaves_earlier: as `StateFormat` takes it.
 
     values, most_kept: what is known of partitions, as `key_values` and `row_layout` have it; None:
-    what a query of CEL needs.
+    what a query of CEL needs. is_recorded: whether headers say what the query needs of a state, so
+    that another one can go on with it.
     """
 
     def __init__(
@@ -45,18 +51,29 @@ class StreamFormats:
         *,
         values: tuple[str, ...] | None = None,
         most_kept: int | None = None,
+        is_recorded: bool = False,
     ) -> None:
         self.events: RowLayout = row_layout(program.plan, options.tiebreak_types, most_kept)
+        known = key_values(program, options.key_ttl) if values is None else values
+        record: Callable[[], bytes] = bytes
+        if is_recorded:
+            record = cache(partial(_record, program, self.events, known))
         self.states = StateFormat(
             program.plan,
             self.events,
             program.text,
             program.contexts,
-            key_values(program, options.key_ttl) if values is None else values,
+            known,
             buckets=options.buckets,
             rules=options.rules,
             leaves_earlier=leaves_earlier,
+            record=record,
+            accepts=dict(options.accepts),
         )
+
+
+def _record(program: Program, layout: RowLayout, values: Sequence[str]) -> bytes:
+    return record_of(needs_of(program, layout, values))
 
 
 def row_layout(

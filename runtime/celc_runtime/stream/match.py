@@ -8,6 +8,8 @@ The plan is made here, on the driver. `packing` and `tasks` have the functions t
 Spark's own filter for late rows is not used. It drops rows before the watermark of the previous
 micro-batch, even if no event of the row's partition has been run, and it does not know packed rows.
 `bucket` decides which events are late, in the same way for each value of `late`, and counts them.
+
+Long: what a call is checked for, in its order, and the plan.
 """
 
 from __future__ import annotations
@@ -45,8 +47,14 @@ from celc_runtime.spark.input.pipelines import (
 from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
 from celc_runtime.stream.emitted import emit_of
-from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
+from celc_runtime.stream.finish import (
+    check_checkpoint,
+    kept,
+    recorded_buckets,
+    remember_plan,
+)
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.going_on import go_on, rows_since
 from celc_runtime.stream.monitor import METRICS
 from celc_runtime.stream.one_bucket.known_keys import adds_up
 from celc_runtime.stream.packing import PACKED_DDL
@@ -58,6 +66,7 @@ from celc_runtime.stream.tasks import (
     STEP_DDL,
     check_header,
     finishing_route,
+    formats_of,
     packing_route,
     refused_schema,
     task_route,
@@ -146,14 +155,15 @@ def stream_matches(
     )
     chosen = chosen_api(api)
     prepare(events.sparkSession)
+    since = None
     if checkpoint is not None:
-        check_checkpoint(
-            events.sparkSession,
-            checkpoint,
-            f"query {program.name!r}",
-            {state: partial(check_header, program, options._asdict())},
-        )
-    return _steps(program, rows, options, chosen, rules, state)
+        spark = events.sparkSession
+        found = go_on(program, formats_of(program, options), spark, checkpoint, state)
+        options, since = options._replace(accepts=found.accepts), found.since
+        header = partial(check_header, program, options._asdict())
+        check_checkpoint(spark, checkpoint, f"query {program.name!r}", {state: header})
+    matches = _steps(program, rows, options, chosen, rules, state)
+    return kept(matches, rows_since(program, since))
 
 
 def _check_key_ttl(plan: Plan) -> None:

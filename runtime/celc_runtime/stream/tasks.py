@@ -73,7 +73,7 @@ class BucketTask:
         self._labels = {label: n for n, label in enumerate(labels_of(options.buckets).tolist())}
         if made is None:
             parameters = self._asked.source.parameters
-            formats = StreamFormats(program, options)
+            formats = StreamFormats(program, options, is_recorded=True)
             made = formats, BucketReader(
                 program,
                 formats.events,
@@ -419,7 +419,12 @@ def check_header(program: Program, options: Mapping[str, Any], label: int, heade
     found = options_of(options)
     labels = labels_of(found.buckets).tolist()
     number = labels.index(label) if label in labels else -1
-    StreamFormats(stream_program(program), found).states.read(header, number)
+    formats_of(program, found).states.read(header, number)
+
+
+def formats_of(program: Program, options: StreamOptions) -> StreamFormats:
+    """The formats of the events and states of one query."""
+    return StreamFormats(stream_program(program), options, is_recorded=True)
 
 
 def options_of(values: Mapping[str, Any]) -> StreamOptions:

@@ -23,7 +23,7 @@ from celc_runtime.chain.streams.header import ModuleState, UnitState, named
 from celc_runtime.chain.streams.units import GoesOn, Shared, Unit, UnitOf, shared_form
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program
-from celc_runtime.stream.stored.identity import normalised
+from celc_runtime.stream.stored.identity import OtherQuery, normalised
 
 
 class Record(NamedTuple):
@@ -153,7 +153,7 @@ def _shared(
 
 
 def _other_text(names: Sequence[str]) -> StateError:
-    return StateError(
+    return OtherQuery(
         f"{named(names)}: the checkpoint holds the state of another query; what differs: the "
         "query's text, or the declarations before it. Run the query that it was begun with, give "
         "the new one another name, so that it begins anew, or begin a new checkpoint"
@@ -176,7 +176,7 @@ def other_queries(names: Sequence[str], state: ModuleState, remedy: str) -> Stat
         )
         if some
     ]
-    return StateError(
+    return OtherQuery(
         f"{named(names)}: the checkpoint has the queries {', '.join(found)}; "
         f"{'; '.join(told) or 'its queries have changed before'}. {remedy}"
     )

@@ -52,6 +52,7 @@ from celc_runtime.stream.finish import (
     remember_plan,
 )
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.going_on import telling_way_out
 from celc_runtime.stream.match import (
     check_buckets,
     check_late,
@@ -93,7 +94,8 @@ def chain_stream(program: Program, events: DataFrame, call: Call) -> DataFrame:
     """All matches of a query that reads others; see `CompiledQuery.match_stream`."""
     check_order(program)
     check_stream(program, events, allow_unbounded_state=call.allow_unbounded_state)
-    return _stream(program, [[(group_of(program, Wanted()), Wanted())]], events, call)
+    with telling_way_out([program], events.sparkSession, call.checkpoint):
+        return _stream(program, [[(group_of(program, Wanted()), Wanted())]], events, call)
 
 
 def module_stream(
@@ -105,6 +107,13 @@ def module_stream(
         check_stream(program, events, allow_unbounded_state=call.allow_unbounded_state)
         if program.plan.source.reads:
             check_order(program)
+    with telling_way_out([*programs.values()], events.sparkSession, call.checkpoint):
+        return _of_module(programs, events, tiebreak, call)
+
+
+def _of_module(
+    programs: Mapping[str, Program], events: DataFrame, tiebreak: Sequence[str] | None, call: Call
+) -> DataFrame:
     first = next(iter(programs.values()))
     given = None if tiebreak is None else tuple(tiebreak)
     operators = []

@@ -19,6 +19,7 @@ from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.stream.buckets import FOR_EACH_TASK, labels_of
 from celc_runtime.stream.finish import check_checkpoint, remember_plan
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.going_on import telling_way_out
 from celc_runtime.stream.match import (
     buckets_of,
     check_late,
@@ -88,12 +89,9 @@ def stream_rows(
     api = chosen_api(api)
     prepare(rows.sparkSession)
     if checkpoint is not None:
-        check_checkpoint(
-            rows.sparkSession,
-            checkpoint,
-            f"query {plan.name!r}",
-            {STATE: partial(_check_header, program, options)},
-        )
+        checks = {STATE: partial(_check_header, program, options)}
+        with telling_way_out([program], rows.sparkSession, checkpoint):
+            check_checkpoint(rows.sparkSession, checkpoint, f"query {plan.name!r}", checks)
     run, make_task = steps
     sent = options._asdict()
     matches = in_buckets(

@@ -22,6 +22,7 @@ from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import last_moments
 from celc_runtime.stream.one_bucket.bucket_run import BucketRun, less
+from celc_runtime.stream.one_bucket.carried_over import carry_over
 from celc_runtime.stream.one_bucket.event_order import EventSort
 from celc_runtime.stream.one_bucket.known_keys import (
     KnownKeys,
@@ -37,6 +38,7 @@ from celc_runtime.stream.one_bucket.segments import Segments, due_for_merge
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.stored.blocks import Block, block_of
 from celc_runtime.stream.stored.known_starts import END_OF_TIME, has_ended
+from celc_runtime.stream.stored.needs import needs_in
 from celc_runtime.stream.stored.rows import Keys, RowLayout, Rows
 from celc_runtime.stream.stored.state import (
     KEPT,
@@ -147,10 +149,21 @@ class BucketReader:
         """A bucket for one micro-batch; the arguments are those of `advance`."""
         begun = time.perf_counter_ns()
         state = self._states.fresh(number) if header is None else self._states.read(header, number)
-        nothing = self._layout.nothing
-        return OpenBucket(
-            header, state, Segments(state, self._states, load), Step(late=nothing), nothing, begun
-        )
+        nothing, segments = self._layout.nothing, Segments(state, self._states, load)
+        bucket = OpenBucket(header, state, segments, Step(late=nothing), nothing, begun)
+        if state.written_for is not None:
+            self._carry_over(bucket, load)
+        return bucket
+
+    def _carry_over(self, bucket: OpenBucket, load: Callable[[int], bytes | None]) -> None:
+        """Go on with the state of another query, which the driver has found to suffice."""
+        state = bucket.state
+        assert state.written_for is not None
+        old, new = needs_in(state.written_for), needs_in(state.record)
+        assert old is not None
+        assert new is not None
+        carry_over(old, new, state, bucket.segments, self._states, load, self._order.time)
+        self.count_again(bucket)
 
     def count_again(self, bucket: OpenBucket) -> None:
         """Find the next deadline anew, because queries with other deadlines share the events no

@@ -23,6 +23,10 @@ IDENTITY = (
 """The parts in which the query that reads a state must equal the query that wrote it."""
 
 
+class OtherQuery(StateError):
+    """The error for a state that another query has written."""
+
+
 def differences(found: bytes, wanted: bytes) -> list[str]:
     """The parts of `IDENTITY` in which two identities differ."""
     edges = [0, *range(_LONG_HASH, len(found) + 1, 2)]
@@ -49,10 +53,11 @@ def other_query(plan: Plan, found: bytes, wanted: bytes, with_other_positions: b
     if plan.functions and IDENTITY[0] in differing:
         names = ", ".join(name for name, _ in plan.functions)
         differing[0] += f", or the source of {names}"
-    return StateError(
+    return OtherQuery(
         f"query {plan.name!r}: the checkpoint holds the state of another query; what differs: "
         f"{', '.join(differing)}. Run the query that it was begun with, or begin "
-        "a new checkpoint"
+        "a new checkpoint; match_stream(df, checkpoint=path) says whether this one can go on, or "
+        "from when a new one has to begin"
     )
 
 

@@ -11,7 +11,8 @@ kept    events that later matches may begin with or contain, with their position
 keys    what else is known of partitions; of several records of a partition the last one counts
 ======= =========================================================================================
 
-The header has 112 bytes, and 48 for each segment, the oldest first:
+The header has 112 bytes, 48 for each segment, the oldest first, and from version 6 on a record of
+what the query needs of a state (`needs`), so that another query can go on with it:
 
 ====== ===== =================================================================================
 offset type
@@ -45,6 +46,9 @@ offset type
 32     i8    the earliest of its times: of its events (of a group that leaves earlier, so much
              earlier), or of the last events of its partitions
 40     i8    the latest, likewise
+
+0      u4    the bytes of the record; 0: nothing is said, as in version 5, which ends here
+4            the record
 ====== ===== =================================================================================
 
 All numbers are little-endian. Waiting events are in blocks, as they came or one after another
@@ -62,11 +66,15 @@ before a kernel follows it, separately for every form of the kernel. Damaged byt
 still events, and nothing but a match can come from them.
 """
 
+from __future__ import annotations
+
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -90,8 +98,10 @@ from celc_runtime.stream.stored.state_rows import (
 
 _HEADER = struct.Struct("<4sHHI18sHIIqqqqqqqqQ")  # a `_Header`
 _ENTRY = struct.Struct("<qBBHIIIQqq")  # a `Segment`
+_LENGTH = struct.Struct("<I")  # of the record
 _MAGIC = b"celc"
-_VERSION = 5
+_VERSION = 6
+_READ_VERSIONS = (5, _VERSION)
 _HAS_FRONTIER, _HAS_TIMER = 1, 2
 _CHECKSUM = slice(8, 12)
 _MOST_VALUES = 1 << len(KEY_VALUES.names or ())
@@ -159,6 +169,9 @@ class BucketState:
     pending: int = 0
     busy: int = 0
     segments: list[Segment] = field(default_factory=list)
+    record: bytes = b""  # of what the query needs
+    written_for: bytes | None = None
+    """The record of the query that wrote it, if that is another one."""
 
     def of_kind(self, kind: int) -> list[Segment]:
         """The segments of a kind, the oldest first."""
@@ -169,6 +182,8 @@ class BucketState:
         return (
             _HEADER.size
             + _ENTRY.size * len(self.segments)
+            + _LENGTH.size
+            + len(self.record)
             + sum(segment.size for segment in self.segments)
         )
 
@@ -179,7 +194,8 @@ class StateFormat:
     values: the names of the `KEY_VALUES` that partitions have; empty: none. buckets: the number of
     buckets that the stream asks for. leaves_earlier: for each group of kept events, how many
     microseconds before the window has passed they leave. layout: of events. rules: a hash of the
-    rows of a query FOR EACH, 0: there are none.
+    rows of a query FOR EACH, 0: there are none. record: makes the record of what the query needs.
+    accepts: the records of other queries whose states it goes on with, by their identities.
     """
 
     def __init__(
@@ -193,6 +209,8 @@ class StateFormat:
         buckets: int,
         rules: int = 0,
         leaves_earlier: Sequence[int] = (0,),
+        record: Callable[[], bytes] = bytes,
+        accepts: Mapping[bytes, bytes] = MappingProxyType({}),
     ) -> None:
         source = plan.source
         self._plan = plan
@@ -203,17 +221,32 @@ class StateFormat:
         self._identity_of = partial(identity, layout=layout, text=text, contexts=contexts.tobytes())
         self._identity = self._identity_of(plan)
         self._buckets = buckets
+        self._record = record
+        self._accepts = accepts
         self.leaves_earlier = tuple(leaves_earlier)
         self._most_values = (1, len(self.leaves_earlier), _MOST_VALUES)  # by kind
         time = source.order_by[0] if source.uncertain is None else source.uncertain.high
         self._latest = [f.name for f in layout.fields].index(time)
         self.values = values
 
+    def with_layout(self, layout: RowLayout) -> StateFormat:
+        """The format of segments with the events of another query, which needs no contexts."""
+        found = copy(self)
+        found.layout = layout
+        order = self.layout.fields[self._latest].name
+        found._latest = [f.name for f in layout.fields].index(order)
+        return found
+
     # --- headers ----------------------------------------------------------------------------------
 
     def fresh(self, number: int) -> BucketState:
         """The state of a bucket before its first event."""
-        return BucketState(self._buckets, number)
+        return BucketState(self._buckets, number, record=self._record())
+
+    @property
+    def identity(self) -> bytes:
+        """The query, as headers name it."""
+        return self._identity
 
     def written(self, state: BucketState) -> bytes:
         flags = _HAS_FRONTIER * (state.frontier is not None) + _HAS_TIMER * (
@@ -239,6 +272,7 @@ class StateFormat:
             segments=len(state.segments),
         )
         parts = [_HEADER.pack(*header), *(_ENTRY.pack(*one) for one in state.segments)]
+        parts += [_LENGTH.pack(len(state.record)), state.record]
         data = bytearray(b"".join(parts))
         data[_CHECKSUM] = struct.pack("<I", checksum_of(data))
         return bytes(data)
@@ -253,19 +287,15 @@ class StateFormat:
         if len(data) < _HEADER.size or data[:4] != _MAGIC:
             raise StateError(f"query {name!r}: the state is not one of celc, or has been cut off")
         header = _Header._make(_HEADER.unpack_from(data))
-        if header.version != _VERSION:
+        if header.version not in _READ_VERSIONS:
             raise StateError(
                 f"query {name!r}: the state is of format {header.version}, and this version of "
-                f"celc reads format {_VERSION}: go on with the version that wrote it, or begin a "
-                "new checkpoint"
+                f"celc reads formats {_READ_VERSIONS[0]} and {_VERSION}: go on with the version "
+                "that wrote it, or begin a new checkpoint"
             )
         if header.checksum != checksum_of(data):
             raise self.damaged("its checksum does not fit")
-        if header.identity != self._identity:
-            answer = self._plan.answer
-            answer = replace(answer, positions=not answer.positions)
-            other = self._identity_of(replace(self._plan, answer=answer))
-            raise other_query(self._plan, header.identity, self._identity, other)
+        written_for = self._checked_query(header.identity)
         if bool(header.rules) != bool(self._rules):
             raise self.damaged("its header says what no header does")
         if header.rules != self._rules:
@@ -287,15 +317,19 @@ class StateFormat:
             or min(header.pending, header.busy) < 0
         ):
             raise self.damaged("its header says what no header does")
-        if len(data) != _HEADER.size + header.segments * _ENTRY.size:
+        end = _HEADER.size + header.segments * _ENTRY.size
+        record = _record_at(data, end, header.version)
+        if record is None:
             raise self.damaged(f"{header.segments:,} segments do not fit in")
-        state = self.fresh(number)
+        state = BucketState(self._buckets, number)
+        state.written_for = written_for
+        state.record = (record if written_for is None else b"") or self._record()
         state.frontier = header.frontier if header.flags & _HAS_FRONTIER else None
         state.timer = header.timer if header.flags & _HAS_TIMER else None
         state.evicted, state.next_event = header.evicted, header.next_event
         state.next_segment, state.next_deadline = header.next_segment, header.next_deadline
         state.pending, state.busy = header.pending, header.busy
-        entries = map(Segment._make, _ENTRY.iter_unpack(data[_HEADER.size :]))
+        entries = map(Segment._make, _ENTRY.iter_unpack(data[_HEADER.size : end]))
         state.segments = list(map(self._checked, entries))
         numbers = {s.number for s in state.segments}
         if len(numbers) < header.segments or min(numbers, default=0) < 0:
@@ -303,6 +337,17 @@ class StateFormat:
         if max(numbers, default=-1) >= header.next_segment:
             raise self.damaged("the number of the next segment is taken")
         return state
+
+    def _checked_query(self, found: bytes) -> bytes | None:
+        """The record of the query that wrote a header, if that is another one."""
+        if found == self._identity:
+            return None
+        if found in self._accepts:
+            return self._accepts[found]
+        answer = self._plan.answer
+        answer = replace(answer, positions=not answer.positions)
+        other = self._identity_of(replace(self._plan, answer=answer))
+        raise other_query(self._plan, found, self._identity, other)
 
     def _checked(self, one: Segment) -> Segment:
         wrong = one.kind > KEYS or not one.rows or not one.pieces or one.least > one.latest
@@ -435,17 +480,46 @@ def _check_between(what: str, values: np.ndarray, limit: int) -> None:
 
 
 def buckets_in(header: bytes) -> int | None:
-    """The number of buckets in a header; None: it is not a header of this format."""
+    """The number of buckets in a header; None: it is not a header of a format that is read."""
     if len(header) < _HEADER.size:
         return None
     found = _Header._make(_HEADER.unpack_from(header))
-    return found.buckets if (found.magic, found.version) == (_MAGIC, _VERSION) else None
+    is_read = found.magic == _MAGIC and found.version in _READ_VERSIONS
+    return found.buckets if is_read else None
 
 
 def places_in(header: bytes) -> list[int]:
     """The numbers under which the segments of a bucket are stored, as its header says."""
-    entries = map(Segment._make, _ENTRY.iter_unpack(header[_HEADER.size :]))
+    entries = map(Segment._make, _ENTRY.iter_unpack(header[_HEADER.size : _end_of_entries(header)]))
     return [place for one in entries for place in one.places]
+
+
+def query_in(header: bytes) -> tuple[bytes, bytes] | None:
+    """The identity of the query that wrote a header, and the record of what it needs (empty: it
+    says nothing); None: it is no whole header of a format that is read."""
+    if buckets_in(header) is None:
+        return None
+    found = _Header._make(_HEADER.unpack_from(header))
+    if found.checksum != checksum_of(header):
+        return None  # whoever reads the state says so
+    record = _record_at(header, _end_of_entries(header), found.version)
+    return None if record is None else (found.identity, record)
+
+
+def _record_at(header: bytes, place: int, version: int) -> bytes | None:
+    """The record that begins at a byte; empty: that version has none; None: it does not fit in."""
+    if version == _READ_VERSIONS[0]:
+        return b"" if len(header) == place else None
+    if len(header) < place + _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack_from(header, place)
+    begin = place + _LENGTH.size
+    return header[begin:] if len(header) == begin + length else None
+
+
+def _end_of_entries(header: bytes) -> int:
+    found = _Header._make(_HEADER.unpack_from(header))
+    return _HEADER.size + found.segments * _ENTRY.size
 
 
 def pending_in(header: bytes) -> int:
