@@ -83,6 +83,8 @@ class Program:
     joins: Joins = NO_JOINS  # the query as joins of Spark, or why it cannot be
     positions: bool | None = None  # whether the answer shows positions; None: not said (`on_spark`)
     rows: Rows | None = None  # those of its parameter set; None: no table is given yet, or no set
+    kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False)
+    """What its runs find alike, and the first of them notes."""
 
     @property
     def name(self) -> str:
@@ -149,7 +151,7 @@ class Program:
             case _:
                 return _NO_CONTEXTS
 
-    @property
+    @cached_property
     def file_schema(self) -> pa.Schema:
         """The columns to read from a file: input columns and tiebreak columns.
 
@@ -172,6 +174,11 @@ class Program:
     def match_schema(self) -> pa.Schema:
         """The columns of a match, which are the answer's if its rows are matches."""
         return match_schema(self.plan)
+
+    @cached_property
+    def stored_attributes(self) -> tuple[str, ...]:
+        """Those of its plan."""
+        return self.plan.stored_attributes
 
     @property
     def output_ddl(self) -> str:

@@ -38,7 +38,7 @@ from celc_runtime.rules.any_query import (
 from celc_runtime.rules.inner import rows_needed
 from celc_runtime.run.feeding import Reads
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.run.threads import threads_for
+from celc_runtime.run.threads import check_threads
 from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
@@ -183,7 +183,9 @@ class CompiledQuery:
 
     def _enter(self, route: Route) -> None:
         """Refuse what the route cannot run, and tell the caller of a method what may take long."""
-        check(self.program, route)
+        if route not in self.program.kept:
+            check(self.program, route)
+            self.program.kept[route] = True
         warn_of_growth([self.program])
 
     def _entered(self, route: Route, tables: Mapping[str, Any]) -> Program:
@@ -230,7 +232,7 @@ class CompiledQuery:
         Raises TypeError for what is no table, EventError where it does not fit the query, and where
         the query has no slices, and ValueError for numbers and times that cannot be.
         """
-        threads_for(threads)  # which refuses what is no number
+        check_threads(threads)
         program, events, keeps = between(
             self._entered(Route.TABLE, parameters), events, after, until
         )

@@ -20,6 +20,24 @@ PAIRS = np.dtype([("low", np.uint64), ("high", np.int64)])
 """Words of 128 bits, as Arrow stores them."""
 
 
+_WHOLE = {
+    type.id: np.dtype(f"int{type.bit_width}")
+    for type in (
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32(), pa.date64()),
+        *(pa.timestamp("us"), pa.duration("us"), pa.time32("s"), pa.time64("us")),
+    )
+} | {
+    type.id: np.dtype(f"uint{type.bit_width}")
+    for type in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
+}
+"""The types of whole numbers and times, by their number in Arrow, and how NumPy reads them."""
+
+_DTYPES = _WHOLE | {
+    type.id: np.dtype(f"float{type.bit_width}")
+    for type in (pa.float16(), pa.float32(), pa.float64())
+}
+
+
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """(the values of a column, anything where NULL; bool[rows], where they are not NULL).
 
@@ -27,27 +45,21 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     its smallest unit, int64, a longer one `PAIRS`. What is no number becomes zeros: of such a
     column, only the places of NULL count. Both arrays are read-only.
     """
-    if pa.types.is_decimal128(column.type):
+    if (dtype := _DTYPES.get(column.type.id)) is not None:
+        values = np.frombuffer(column.buffers()[1], dtype)[column.offset :][: len(column)]
+    elif pa.types.is_decimal128(column.type):
         values = np.frombuffer(column.buffers()[1], PAIRS)
         values = values[column.offset : column.offset + len(column)]
         if column.type.precision <= MOST_NARROW:
             values = np.ascontiguousarray(values["low"]).view(np.int64)
             values.flags.writeable = False
-    elif not pa.types.is_primitive(column.type):
-        values = zeros(len(column))
     elif pa.types.is_boolean(column.type):
         values = np.asarray(
             pc.fill_null(column, False).cast(pa.uint8()).to_numpy(zero_copy_only=False)
         )
         values.flags.writeable = False
     else:
-        dtype = (
-            np.dtype(f"int{column.type.bit_width}")
-            if pa.types.is_temporal(column.type)
-            else column.type.to_pandas_dtype()
-        )
-        buffer = column.buffers()[1]
-        values = np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
+        values = zeros(len(column))
     if column.null_count == 0:
         return values, _all_true(len(column))
     valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
@@ -204,9 +216,7 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 
 def differs(column: pa.Array) -> np.ndarray:
     """bool[rows − 1]: where a value differs from the one before; NULL = NULL, NaN = NaN."""
-    if not column.null_count and (
-        pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
-    ):
+    if is_whole(column):
         values = numbers(column)[0]  # a quarter of the time for few rows
         different: np.ndarray = values[1:] != values[:-1]
         return different
@@ -248,11 +258,35 @@ def sortable(column: pa.Array) -> pa.Array:
     return pa.array(keys, mask=np.asarray(column.is_null()))
 
 
+def is_whole(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all of a column are whole numbers or times of up to 64 bits, and none is NULL: then
+    its `numbers` are equal and in order as its values are."""
+    return column.type.id in _WHOLE and not column.null_count
+
+
+_FEW = 1 << 12  # rows
+
+
+def taken(column: pa.Array, rows: np.ndarray) -> pa.Array:
+    """A copy of the values of a column in rows (int64), which must be there."""
+    if len(rows) <= _FEW and isinstance(column, pa.Array) and is_whole(column):
+        values = numbers(column)[0][rows]  # a third of the time for few rows
+        return pa.Array.from_buffers(column.type, len(rows), [None, pa.py_buffer(values)])
+    return pc.take(column, pa.array(rows), boundscheck=False)
+
+
 def order_of_neighbours(column: pa.Array, last: pa.Array | None) -> np.ndarray:
     """int8[rows]: 1 where a value is greater than the one before, 0 if equal, −1 if less.
 
     last: the value before the first row, if there is one. NULL comes first, as in Spark.
     """
+    if last is None and is_whole(column):
+        values, order = numbers(column)[0], np.ones(len(column), np.int8)
+        # A tenth of the time for few rows.
+        np.subtract(
+            values[1:] > values[:-1], values[1:] < values[:-1], out=order[1:], dtype=np.int8
+        )
+        return order
     if last is not None and last.type != column.type:
         if pa.types.is_null(column.type):
             column = column.cast(last.type)

@@ -7,9 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import plain
+from celc_runtime.arrow.arrays import plain, taken
 from celc_runtime.engine.arena.batch import Batch, last_relevant_rows, write_relevant_rows
 from celc_runtime.engine.arena.nodes import BLOCK, PADDING
 from celc_runtime.engine.definition.instants import InstantRows
@@ -21,6 +20,9 @@ a character (a surrogate), which neither a query nor an Arrow table can contain.
 
 INSTANT_POSITION = "\ud800instant"
 """Likewise, the name of the first positions of events' instants."""
+
+
+_FEW_ROWS = 4096  # a batch of up to this many rows may stay in memory until the next one comes
 
 
 class PastEvents:
@@ -74,7 +76,7 @@ class PastEvents:
             kept = [chunk[name] for chunk in self._chunks]
             here = self._of_batch(name, np.arange(len(self._rows)))
             self._together[name] = pa.concat_arrays([*kept, here])
-        return pc.take(self._together[name], pa.array(places), boundscheck=False)
+        return taken(self._together[name], places)
 
     def _are_few(self, events: np.ndarray) -> bool:
         """Whether so few events are needed that joining all chunks is not worth it."""
@@ -117,9 +119,11 @@ class EventStore:
         self._first = 0
         self._base = 0
         self._here: _Here | None = None
+        self._left: tuple[_Here, np.ndarray] | None = None
 
     @property
     def rows(self) -> int:
+        self._settle()
         return sum(len(chunk[POSITION]) for chunk in self._chunks)
 
     def enter(
@@ -137,6 +141,7 @@ class EventStore:
         each row is an instant. kept_rows: int64, the rows that matter, as far as the batch has been
         read; None: they must be searched for.
         """
+        self._settle()
         self._base = base
         self._here = _Here(events, batch, positions_of, instants, kept_rows)
 
@@ -148,6 +153,7 @@ class EventStore:
 
     def leave(self, oldest: int, until: int) -> None:
         """End the batch before entry `until`; keep the events from entry `oldest` on."""
+        self._settle()
         while self._chunks and self._first + len(self._chunks[0][POSITION]) <= oldest:
             self._first += len(self._chunks.pop(0)[POSITION])
         self._shrink(oldest - self._first)
@@ -156,12 +162,21 @@ class EventStore:
             if not self._chunks:
                 self._first = self._base + skipped
             assert self._here is not None
-            rows = self._here.last_rows(until - self._base - skipped)
-            # `take` copies; a slice would keep the whole batch alive.
-            chunk = {n: self._here.column(n, rows) for n in self._names}
-            chunk[POSITION] = pa.array(self._here.positions_of(rows))
-            self._append(chunk)
+            self._left = self._here, self._here.last_rows(until - self._base - skipped)
+            if self._here.rows > _FEW_ROWS:
+                self._settle()
         self._here = None
+
+    def _settle(self) -> None:
+        """Copy the events that are kept of the batch before. A small batch waits for the next one:
+        often none comes."""
+        if self._left is None:
+            return
+        (here, rows), self._left = self._left, None
+        # `take` copies; a slice would keep the whole batch alive.
+        chunk = {n: here.column(n, rows) for n in self._names}
+        chunk[POSITION] = pa.array(here.positions_of(rows))
+        self._append(chunk)
 
     def _shrink(self, gone: int) -> None:
         """Drop the first `gone` events of the first chunk, if that is most of it."""
@@ -212,6 +227,10 @@ class _Here:
         self._rows = _NOTHING if kept_rows is None else kept_rows
         self._positions = _NOTHING
 
+    @property
+    def rows(self) -> int:
+        return len(self._batch.symbols)
+
     def until(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """(rows, positions), int64: at least the first `count` rows whose symbol is not 0."""
         if self._known < count:
@@ -241,7 +260,7 @@ class _Here:
         if name == INSTANT_POSITION:
             firsts = rows if self.instants is None else self.instants.first(rows)
             return pa.array(self.positions_of(firsts))
-        return plain(pc.take(self._events.column(name), pa.array(rows), boundscheck=False))
+        return plain(taken(self._events.column(name), rows))
 
 
 def _longer(values: np.ndarray, known: int, room: int) -> np.ndarray:

@@ -86,7 +86,8 @@ class SpelledTexts:
     def _begin(self, texts: Sequence[str]) -> None:
         self._texts = TextNumbers()
         self._letters, self._stops = np.empty(_FIRST_ROOM, np.uint8), np.zeros(1, np.int64)
-        self._add(pa.array(texts, pa.string()))
+        if texts:
+            self._add(pa.array(texts, pa.string()))
 
     def __len__(self) -> int:
         return len(self._texts)

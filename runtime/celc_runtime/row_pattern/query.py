@@ -23,7 +23,8 @@ from celc_runtime.row_pattern.run import RowRun
 from celc_runtime.row_pattern.schemas import input_schema, output_schema
 from celc_runtime.row_pattern.tables import Reader
 from celc_runtime.run.feeding import Reads, read_all
-from celc_runtime.run.threads import threads_for
+from celc_runtime.run.parts import threads_of
+from celc_runtime.run.threads import check_threads
 from celc_runtime.spark.answers.compact import check_frame
 from celc_runtime.spark.in_numbers import ALL, RowNumbers, in_numbers
 from celc_runtime.spark.input.columns import column_named
@@ -141,10 +142,11 @@ class RowPatternQuery:
         Raises TypeError for what is no table, EventError where it does not fit the query, and for
         after and until, which queries of CEL take, and ValueError for what is no number of threads.
         """
-        threads = threads_for(threads)
+        check_threads(threads)
         self._refuse_slices(after, until)
         table = table_of(Reader(self.plan).program, rows)
         batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+        threads = threads_of(len(table), threads)
         run = RowRun(self.program, in_parts=False, threads=threads)
         found = read_all(run, batches)
         return pa.Table.from_batches(found, self.output_schema)

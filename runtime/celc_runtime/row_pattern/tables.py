@@ -45,6 +45,11 @@ class Reader:
         return self.row_plan.name
 
     @property
+    def kept(self) -> dict[object, Any]:
+        """Nothing: each call has a reader of its own."""
+        return {}
+
+    @property
     def file_schema(self) -> pa.Schema:
         """The columns to read."""
         return input_schema(self.row_plan)

@@ -25,10 +25,9 @@ from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import Reads, ReadsRanges, read_all
-from celc_runtime.run.parts import answer_of_parts, parts_of, threads_pay
+from celc_runtime.run.parts import answer_of_parts, parts_of, threads_of, threads_pay
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
-from celc_runtime.run.threads import threads_for
 from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.run.walk.walks import NOTED_ROWS
 
@@ -168,7 +167,7 @@ def matches_of_table(
     plan, schema = read_plan(program), program.output_schema
     rows = order_for(plan, table_of(program, events))
     # A search that ends after some matches is one that begins with the first event.
-    count = 1 if first.ends_early else threads_for(threads)
+    count = 1 if first.ends_early else threads_of(len(rows.table), threads)
     if threads is None and count > 1 and not threads_pay(program, rows, options):
         count = 1
     parts = parts_of(program, rows, count)

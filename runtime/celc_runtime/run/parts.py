@@ -49,7 +49,7 @@ from celc_runtime.run.ranges import (
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.seen import Seen, warn_at_the_end
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.run.threads import side_by_side
+from celc_runtime.run.threads import side_by_side, threads_for
 from celc_runtime.values.warned import told_to
 
 LEAST_ROWS = 1 << 16
@@ -138,6 +138,12 @@ def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:
     except EventError:
         return []
     return found if len(found) > 1 else []
+
+
+def threads_of(rows: int, given: int | None) -> int:
+    """How many threads read so many rows, where `threads_for` says how many there are: one, if
+    there is one part. To ask for the limit of a container takes as long as to read some rows."""
+    return threads_for(given) if rows >= 2 * LEAST_ROWS else 1
 
 
 def number_of_parts(rows: int, threads: int) -> int:

@@ -86,7 +86,7 @@ class Run:
         self._answer = answer
         self._memory = new_memory(update.piles, first_node=options.first_node)
         self._memory.counters[SHIFT] = -options.first_position
-        self._kinds = kinds_of(program.plan, walk)
+        self._kinds = kinds_of(program, walk)
         self._output = walk.buffers(program.plan.choice.limit)
         self._many = ManyMatches(program.plan, walk)
         self._lists_matches = True
@@ -265,7 +265,7 @@ class Run:
     def _read_batch(self, reading: Reading) -> Iterator[pa.RecordBatch]:
         reading = self._enter(reading)
         yield from self._listed(reading)
-        for rows in self._choice.known(self._oldest_start()):
+        for rows in self._choice.known(self._oldest_start):
             yield from self._answer.add(rows, None)
         prepared, positions = reading
         self._update.leave(prepared.batch)

@@ -24,11 +24,16 @@ def threads_for(given: int | None) -> int:
     """The number of threads of a call; None: the cores that this process may use, and one inside a
     task of Spark, which has other tasks beside it. Raises ValueError for what is no number of
     threads."""
+    check_threads(given)
     if given is None:
         return 1 if _is_task_of_spark() else cores()
-    if type(given) is not int or given < 1:
-        raise ValueError(f"threads must be a whole number from 1, not {given!r}")
     return given
+
+
+def check_threads(given: object) -> None:
+    """Raises ValueError for what is neither None nor a number of threads."""
+    if given is not None and (type(given) is not int or given < 1):
+        raise ValueError(f"threads must be a whole number from 1, not {given!r}")
 
 
 def cores() -> int:

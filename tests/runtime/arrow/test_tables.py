@@ -6,6 +6,7 @@ import datetime
 import random
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -501,3 +502,48 @@ def test_a_frame_of_a_pandas_without_the_interface(
 def test_libraries_are_not_imported_for_tables_of_others() -> None:
     source = Path(event_tables.__file__).read_text("utf-8")
     assert not [word for word in ("pandas", "polars", "duckdb") if f"import {word}" in source]
+
+
+def test_what_a_query_keeps_of_one_table_does_not_count_for_the_next() -> None:
+    """Tables of few rows whose columns differ in types, order and coding, in turns."""
+    text = (
+        "CREATE STREAM S {EVENT A {k: LONG, v: DOUBLE, ts: LONG}, EVENT B {k: LONG, ts: LONG}} "
+        "SELECT a[k, v], b.ts AS t WHERE A AS a ; B AS b PARTITION BY k WITHIN 9 [ts]"
+    )
+    source = random.Random(5)
+    with interpreted():
+        query = only_query(celc.compile(text, order_by="ts"))
+        answers = 0
+        for _ in range(60):
+            rows = source.choice([0, 1, 2, 30])
+            types = source.choice(["AB", "ABx", "Ax", "A"])
+            numbers = source.choice([pa.int64(), pa.int32(), pa.int16()])
+            times = source.sample(range(40), rows)
+            columns = {
+                "type": pa.array(source.choices(types, k=rows), pa.string()),
+                "k": pa.array(source.choices([1, 2, None], k=rows), numbers),
+                "v": pa.array(source.choices([1.0, None], k=rows), pa.float64()),
+                "ts": pa.array(source.choice([times, sorted(times)]), numbers),
+                "row": pa.array(range(rows), pa.int32()),
+            }
+            match source.randrange(4):
+                case 0:
+                    columns["type"] = columns["type"].dictionary_encode()
+                case 1:
+                    columns["type"] = columns["type"].cast(pa.large_string())
+            names = source.sample(list(columns), k=len(columns))
+            table = pa.table({name: columns[name] for name in names})
+            fresh = CompiledQuery(replace(query.program))
+            found = query.match_table(table)
+            assert found.equals(fresh.match_table(table))
+            assert found.equals(
+                pa.Table.from_batches(query.match_arrow(_sorted(table)), found.schema)
+            )
+            answers += len(found)
+    assert answers > 100
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    keys = list(zip(table["k"].to_pylist(), table["ts"].to_pylist(), strict=True))
+    order = sorted(range(len(keys)), key=lambda row: (keys[row][0] or 0, keys[row][1]))
+    return table.take(pa.array(order, pa.int64()))

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import NO_NULLS, TextComparer, coded, numbers, text_truth
-from celc_runtime.arrow.events.conforming import conforming, names_read
+from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.events.event_order import EventOrder
 from celc_runtime.arrow.events.event_types import EventTypes
 from celc_runtime.arrow.events.instants import begins_instant
+from celc_runtime.arrow.events.layout import AsTheyAre, Layout
 from celc_runtime.arrow.events.partition_keys import with_keys
 from celc_runtime.arrow.events.row_names import RowNames, row_text
 from celc_runtime.arrow.events.undeclared import Undeclared
@@ -22,7 +23,6 @@ from celc_runtime.arrow.events.window_keys import WindowKeys, floors_of
 from celc_runtime.engine.arena.batch import END_OF_PARTS, NO_INTEGERS, Batch
 from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.plan.conditions import TextCondition
-from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 
 _EACH_ROW = np.zeros(0, np.bool_)
@@ -58,29 +58,29 @@ class Columns:
         numbered: str | None = None,
         batches_wait: bool = False,
         rows_before: int = 0,
+        layout: Layout | None = None,
     ) -> None:
         """continues: the first event's partition was entered before. numbered: the column of each
         batch with the rows' numbers; None: no rows were left out. batches_wait: a batch is read
         after later ones have been prepared. rows_before: how many rows of the input are before the
-        first."""
+        first. layout: that of the plan; None: no other run shares it."""
         self._plan = plan
-        self._rows = RowNames(numbered, unused_name("row", names_read(plan)))
+        self._layout = layout = layout or Layout(plan)
+        self._rows = RowNames(numbered, layout.number_column)
         self._rows.seen = rows_before
-        self._types = EventTypes(plan, self._rows)
+        self._types = EventTypes(plan, self._rows, layout)
         self._order = EventOrder(
             plan, self._rows, ties_are_errors=ties_are_errors, continues=continues
         )
-        name = plan.window_attribute
+        name = layout.window_attribute
         self._window = None if name is None else WindowKeys(plan, name, self._rows, self._order)
         self._local_windows = [
-            WindowKeys(plan, name, self._rows, self._order) for name in plan.local_attributes
+            WindowKeys(plan, name, self._rows, self._order) for name in layout.local_attributes
         ]
         self._batches_wait = batches_wait
         # New memory costs more to touch for the first time than finding symbols does.
         self._words = np.zeros(0, np.uint64)
         self._texts = TextComparer()
-        self._schema: pa.Schema | None = None
-        self._places: list[int] = []
         self.undeclared = Undeclared()
 
     @property
@@ -167,11 +167,11 @@ class Columns:
         """
         for local in self._local_windows:
             local.of(events, parts, slots)
-        plan = self._plan
-        if self._window is None or plan.matching.window is None or plan.window_attribute is None:
+        plan, name = self._plan, self._layout.window_attribute
+        if self._window is None or plan.matching.window is None or name is None:
             return NO_INTEGERS, NO_INTEGERS
         keys = self._window.of(events, parts, slots)
-        type = events.column(plan.window_attribute).type
+        type = events.column(name).type
         if not pa.types.is_floating(type):
             return keys, NO_INTEGERS
         return keys, floors_of(keys, plan.matching.window.size, type)
@@ -181,17 +181,20 @@ class Columns:
 
         waiting: the number of rows before it that have not been prepared yet.
         """
-        if self._schema is not None and events.schema.equals(self._schema):
-            return with_keys(self._plan, events.select(self._places))
-        found = conforming(self._plan, events, self._rows.seen + waiting, self._rows.given)
-        names = events.schema.names
+        schema, numbered = events.schema, self._rows.given
+        known = self._layout.as_they_are
+        if known is not None and known.numbered == numbered and known.schema.equals(schema):
+            return with_keys(self._plan, events.select(known.places))
+        found = conforming(self._plan, events, self._rows.seen + waiting, numbered)
+        names = schema.names
         # A column may also be a field of a struct, or missing (`*`).
         if set(found.schema.names) <= set(names):
-            self._places = [names.index(name) for name in found.schema.names]
-            served = events.select(self._places).schema
+            places = [names.index(name) for name in found.schema.names]
+            served = events.select(places).schema
             coded = any(pa.types.is_dictionary(type) for type in served.types)
             # Each dictionary must be looked at, because it may hold NULL.
-            self._schema = events.schema if served.equals(found.schema) and not coded else None
+            if served.equals(found.schema) and not coded:
+                self._layout.as_they_are = AsTheyAre(schema, numbered, places)
         return with_keys(self._plan, found)
 
     def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:

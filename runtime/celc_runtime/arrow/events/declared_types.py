@@ -28,6 +28,10 @@ _SHORT = 7  # bytes: a text of this length is one number, together with its leng
 
 _FEW = 16  # names of one byte that are compared one after another
 
+_FEW_BYTES = 1 << 12
+
+_BEHIND = np.zeros(8, np.uint8)
+
 _MOST_SLOTS = 1 << 16
 _TRIES = 64
 _WORD = (1 << 64) - 1
@@ -46,6 +50,7 @@ class DeclaredTypes:
         while other in distinct:
             other += "?"
         self.names = [*distinct, other]
+        self._known = [*distinct]
         self._slots = _slots_of(distinct)
         self.can_tell = self._slots is not None
 
@@ -58,25 +63,27 @@ class DeclaredTypes:
         assert self._slots is not None
         rows, others = len(column), len(self.names) - 1
         codes = _room(rows, _dtype(others))
-        offsets = _numbers(column.buffers()[1], np.uint32)
-        offsets = offsets[column.offset : column.offset + rows + 1]
-        data = _numbers(column.buffers()[2], np.uint8)
-        # Eight bytes are read at once. After the last texts there are fewer.
-        cut = max(0, len(data) - 8)
-        inside = (
-            min(rows, int(np.searchsorted(offsets, np.uint32(cut), side="right")))
-            if len(data) > 7
-            else 0
-        )
-        _write_codes(self._slots, offsets[: inside + 1], data, codes[:inside])
+        _, of_offsets, of_data = column.buffers()
+        offsets = _numbers(of_offsets, np.uint32)[column.offset : column.offset + rows + 1]
+        data = _numbers(of_data, np.uint8)
+        first, last = (int(offsets[0]), int(offsets[-1])) if rows else (0, 0)
+        # Eight bytes are read at once. After the last texts there are fewer: these are copied, and
+        # of few texts all.
+        cut, inside = max(0, len(data) - 8), 0
+        if last - first <= _FEW_BYTES:
+            cut = first
+        elif len(data) > 7:
+            inside = min(rows, int(np.searchsorted(offsets, np.uint32(cut), side="right")))
+        if inside:
+            _write_codes(self._slots, offsets[: inside + 1], data, codes[:inside])
         if inside < rows:
-            end = np.concatenate([data[cut:], np.zeros(8, np.uint8)])
+            end = np.concatenate([data[cut:last], _BEHIND])
             behind = offsets[inside:] - np.uint32(cut)
             for values in (end, behind):
                 values.flags.writeable = False
             _write_codes(self._slots, behind, end, codes[inside:])
         undeclared = rows > 0 and codes.max() == others
-        return codes, self.names if undeclared else self.names[:-1]
+        return codes, self.names if undeclared else self._known
 
 
 class _Slots(NamedTuple):

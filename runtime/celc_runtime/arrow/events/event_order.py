@@ -113,31 +113,29 @@ class EventOrder:
         changed = np.zeros(len(events), np.bool_)
         for name in source.key_columns:
             changed[1:] |= differs(events.column(name))
-        (first,) = key_tuples([events.column(name).slice(0, 1) for name in source.key_columns])
-        if self._has_last:
-            changed[0] = first != self._last_key
-        else:
-            changed[0] = not self._continues
-            if self._continues:
+        changed[0] = True
+        if self._has_last or self._continues:
+            (first,) = key_tuples([events.column(name).slice(0, 1) for name in source.key_columns])
+            if self._has_last:
+                changed[0] = first != self._last_key
+            else:
+                changed[0] = False
                 self._keys_seen.add(first)
+            self._last_key = first
         starts = np.flatnonzero(changed)
-        if len(starts) < len(changed) and not changed[1:].any():
-            columns = [events.column(name).slice(0, len(starts)) for name in source.key_columns]
-        else:
-            columns = [events.column(name).take(pa.array(starts)) for name in source.key_columns]
-        keys = key_tuples(columns)
-        self._last_key = keys[-1] if keys else first
+        keys = key_tuples([events.column(name) for name in source.key_columns], starts)
+        self._last_key = keys[-1] if keys else self._last_key
         new = set(keys)
         # As whole sets, because there can be as many partitions as rows.
         if len(new) < len(keys) or not self._keys_seen.isdisjoint(new):
             number = self._first_seen_before(keys)
+            row = int(starts[number])
             partition = ", ".join(
-                f"{name}={shown(column[number])}"
-                for name, column in zip(source.key_columns, columns, strict=True)
+                f"{name}={shown(events.column(name)[row])}" for name in source.key_columns
             )
             raise EventError(
                 f"query {plan.name!r}: the partition {partition} comes back in "
-                f"{self._rows.of(events, int(starts[number]))} after others: sort the "
+                f"{self._rows.of(events, row)} after others: sort the "
                 f"events by {', '.join(source.key_columns)} first, or use match_table"
             )
         self._keys_seen |= new
@@ -158,7 +156,7 @@ class EventOrder:
         names = list(self._plan.source.key_columns)
         codes = codes_of_keys([plain(events.column(name)) for name in names], len(events))
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        keys = key_tuples([events.column(name).take(pa.array(first)) for name in names])
+        keys = key_tuples([events.column(name) for name in names], first)
         numbers_of_keys = [self._slots.setdefault(key, len(self._slots)) for key in keys]
         return np.array(numbers_of_keys or [0], np.int64)[inverse] if len(events) else NO_INTEGERS
 
@@ -256,8 +254,9 @@ class EventOrder:
             return True
         # Where a partition begins, any value is allowed.
         at = np.array(parts[1:] if parts[:1] == [0] else parts, np.int64)
-        falls -= int((values[at] < values[at - 1]).sum())
-        ties -= int((values[at] == values[at - 1]).sum())
+        here, there = values[at], values[at - 1]
+        falls -= int(np.count_nonzero(here < there))
+        ties -= int(np.count_nonzero(here == there))
         if parts[:1] == [0] and before is not None:
             falls -= int(values[0] < before)
             ties -= int(values[0] == before)

@@ -6,35 +6,30 @@ batch get the numbers of the declared types, which are the same everywhere (`typ
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import coded, zeros
 from celc_runtime.arrow.events.declared_types import DeclaredTypes
+from celc_runtime.arrow.events.layout import EventType, Layout, TypesOfBatch
 from celc_runtime.arrow.events.row_names import RowNames
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
-
-_EventType: TypeAlias = str | tuple[str, str]
-"""An event type in rows: its name, or (stream, name) if a query reads both columns."""
 
 
 class EventTypes:
     """Finds the codes of the batches of one run.
 
-    Batches often share a dictionary, so the last one is remembered.
+    Batches often share a dictionary, so the last one is remembered. Most have the same types, so
+    what was looked up for those of the last one is in the layout.
     """
 
-    def __init__(self, plan: Plan, rows: RowNames) -> None:
+    def __init__(self, plan: Plan, rows: RowNames, layout: Layout) -> None:
         self._plan = plan
         self._rows = rows
+        self._layout = layout
         self._names: tuple[pa.Array, list[str]] | None = None
-        self._declared: DeclaredTypes | None = None
-        # The types of the last batch, and what was looked up for them: most batches have the same.
-        self._types: list[_EventType] = []
-        self._of_types: tuple[np.ndarray, np.ndarray] | None = None
 
     def codes(self, events: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """(the codes of the rows; the codes of the plan's types; which rows have a declared type).
@@ -50,15 +45,17 @@ class EventTypes:
         codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
         # With numbers of one type, the processor compares many unsigned codes at once.
         dtype = codes.dtype if codes.dtype.kind == "u" else np.dtype(np.int64)
-        if self._of_types is None or self._of_types[0].dtype != dtype or types != self._types:
-            self._types, self._of_types = types, self._looked_up(types, dtype)
-        of_types, known = self._of_types
+        found = self._layout.types_of_batch
+        if found is None or found.dtype != dtype or types != found.types:
+            found = TypesOfBatch(types, dtype, *self._looked_up(types, dtype))
+            self._layout.types_of_batch = found
+        of_types, known = found.of_types, found.known
         if not len(known):
             return codes, of_types, None
         of_rows = known[codes]
         return codes, of_types, None if of_rows.all() else of_rows
 
-    def _looked_up(self, types: list[_EventType], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    def _looked_up(self, types: list[EventType], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         """The codes of the plan's types in a batch, and which types of the batch are declared:
         bool[types], empty if all are."""
         plan = self._plan
@@ -78,10 +75,9 @@ class EventTypes:
         if column.null_count:
             raise _null_error(self._plan, name, self._rows.first(events, column.is_null()))
         if name == source.type_name and column.type == pa.string():
-            if self._declared is None:
-                self._declared = DeclaredTypes([type for _, type in source.declared_types])
-            if self._declared.can_tell:
-                return self._declared.codes(column)
+            declared = self._layout.declared_types
+            if declared.can_tell:
+                return declared.codes(column)
         column = coded(column)
         if self._names is None or not self._names[0].equals(column.dictionary):
             self._names = column.dictionary, column.dictionary.to_pylist()
@@ -120,7 +116,7 @@ def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
         return _distinct(column, column.dictionary.to_pylist())
 
     codes, types = _codes_of_types(plan, text_codes)
-    number_of: dict[_EventType, int] = {}
+    number_of: dict[EventType, int] = {}
     for number, type in enumerate(_as_told(plan, plan.source.declared_types)):
         number_of.setdefault(type, number)
     of_types = np.array([number_of.get(type, -1) for type in types], np.int64)
@@ -128,13 +124,13 @@ def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
     return of_rows
 
 
-def _as_told(plan: Plan, pairs: Iterable[tuple[str, str]]) -> list[_EventType]:
+def _as_told(plan: Plan, pairs: Iterable[tuple[str, str]]) -> list[EventType]:
     return list(pairs) if plan.source.stream_column else [name for _, name in pairs]
 
 
 def _codes_of_types(
     plan: Plan, text_codes: Callable[[str], tuple[np.ndarray, list[str]]]
-) -> tuple[np.ndarray, list[_EventType]]:
+) -> tuple[np.ndarray, list[EventType]]:
     """(the codes of the rows' types, int32, uint8 or uint16; the type of each code).
 
     text_codes: finds the codes of the column with a name, and the text of each code.

@@ -13,10 +13,12 @@ from celc_runtime.arrow.arrays import (
     differs,
     in_one_piece,
     is_ordered,
+    is_whole,
     numbers,
     order_of_neighbours,
     plain,
     sortable,
+    taken,
     without_views,
 )
 from celc_runtime.arrow.events.conforming import names_read
@@ -69,9 +71,12 @@ class Sorted(NamedTuple):
         if self.order is None:
             return self.table.slice(first, end - first)
         chosen = self.order.slice(first, end - first)
+        rows = chosen.to_numpy()
         # Column by column: for a table Arrow asks its own threads, which costs more than it saves.
-        taken = [pc.take(one, chosen, boundscheck=False) for one in self.table.columns]
-        return pa.table([*taken, chosen], names=[*self.table.column_names, self.numbered])
+        columns = [
+            taken(one.chunk(0) if one.num_chunks == 1 else one, rows) for one in self.table.columns
+        ]
+        return pa.table([*columns, chosen], names=[*self.table.column_names, self.numbered])
 
     def begins(self, plan: Plan) -> np.ndarray:
         """int64: the rows in order at which partitions begin. There is a row."""
@@ -110,6 +115,11 @@ def order_for(plan: Plan, table: pa.Table) -> Sorted:
     found = columns_as_they_came(plan, names, table)
     if found is None or not _can_sort(found.values()):
         return Sorted(table)
+    if len(table) <= _FEW:
+        # To sort takes less than to look first. Equal rows keep their order.
+        order = _by_values([in_one_piece(without_views(column)) for column in found.values()])
+        is_other = (order[1:] < order[:-1]).any()
+        return _moving(plan, table, pa.array(order)) if is_other else Sorted(table)
     if strictly_increases(found[names[0]]):
         return Sorted(table)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
@@ -120,6 +130,14 @@ def order_for(plan: Plan, table: pa.Table) -> Sorted:
         by_digits = _by_digits(plan, table, columns[:keys], columns[keys:])
         if by_digits is not None:
             return by_digits
+    return _moving(plan, table, pa.array(_by_values(columns)))
+
+
+def _by_values(columns: Sequence[pa.Array]) -> np.ndarray:
+    """int64: the rows in the order of columns, the first column first."""
+    if len(columns[0]) <= _FEW and all(map(is_whole, columns)):
+        # A third of the time for few rows.
+        return np.lexsort([numbers(column)[0] for column in reversed(columns)])
     sorts: list[pa.Array] = []
     for column in map(sortable, map(plain, columns)):
         if column.null_count:
@@ -127,7 +145,8 @@ def order_for(plan: Plan, table: pa.Table) -> Sorted:
         sorts.append(column)
     sorting = pa.table(sorts, names=list(map(str, range(len(sorts)))))
     order = pc.sort_indices(sorting, [(name, "ascending") for name in sorting.column_names])
-    return _moving(plan, table, order.cast(pa.int64()))
+    found: np.ndarray = order.to_numpy().astype(np.int64)
+    return found
 
 
 def _moving(
@@ -146,7 +165,7 @@ def _moving(
 def _ascend(columns: Sequence[pa.Array]) -> bool:
     """Whether rows ascend by all columns. Most tables show in a few rows that they do not."""
     rows = len(columns[0])
-    if len(columns) == 1 and _is_whole(columns[0]):
+    if len(columns) == 1 and _is_signed(columns[0]):
         values = numbers(columns[0])[0]
         return rows < 2 or not disorder(values[1:], values[0])[0]
     for few in (_FEW, rows):
@@ -181,7 +200,7 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
 
     Then the rows are sorted, whatever the other order columns hold.
     """
-    if not _is_whole(column):
+    if not _is_signed(column):
         return False
     before = None
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
@@ -197,11 +216,9 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
     return True
 
 
-def _is_whole(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether all of a column are whole numbers or times of up to 64 bits."""
-    type = column.type
-    whole = pa.types.is_integer(type) or pa.types.is_temporal(type)
-    return bool(whole and type != pa.uint64() and type.bit_width <= 64 and not column.null_count)
+def _is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
+    """The same for values that are numbers of 64 bits with a sign, as kernels compare them."""
+    return is_whole(column) and column.type != pa.uint64()
 
 
 def is_sorted(columns: Sequence[pa.Array]) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import plain
+from celc_runtime.arrow.arrays import plain, taken
 from celc_runtime.arrow.event_store import (
     INSTANT_POSITION,
     POSITION,
@@ -52,7 +52,7 @@ def matches_batch(
     values = _Values(store.stretch(int(found.starts.min()), entries_read))
 
     def at_end(name: str) -> pa.Array:
-        return plain(events.column(name).take(pa.array(rows)))
+        return plain(taken(events.column(name), rows))
 
     labels = LabelValues(
         plan.answer.label_names, matches, found.offsets, found.entries, values.of, at_end
@@ -70,7 +70,7 @@ def matches_batch(
         starts = found.starts if begins is None else begins
         columns += [
             values.of(plan.source.begin or plan.source.order_by[0], starts),
-            events.column(plan.source.order_by[0]).take(pa.array(rows)),
+            taken(events.column(plan.source.order_by[0]), rows),
         ]
     if plan.shows_decided_time:
         columns.append(decided_times(plan, columns[-2], columns[-1], deadlines))

@@ -225,6 +225,10 @@ def _narrowed(program: Program, table: pa.Table, rows_seen: int = 0) -> pa.Table
 
     Raises EventError if a column is missing or there twice.
     """
+    given = table.schema
+    known = program.kept.get("narrow")
+    if known is not None and known[0].equals(given):
+        return table.select(known[1])
     names = program.file_schema.names
     table = with_fields(table, names)
     present = table.column_names
@@ -233,6 +237,10 @@ def _narrowed(program: Program, table: pa.Table, rows_seen: int = 0) -> pa.Table
             raise not_found_error(program.plan, name, present)
     taken = [name for name in names if name in present] or present[:1]
     narrow = pa.table([without_views(table.column(name)) for name in taken], names=taken)
+    if program.plan.source.is_as_given and set(taken) <= set(given.names):
+        places = [given.names.index(name) for name in taken]
+        if narrow.schema.types == [given.types[place] for place in places]:
+            program.kept["narrow"] = given, places
     return with_derived(program.plan, narrow, rows_seen)
 
 

@@ -150,7 +150,7 @@ def new_memory(
         counters,
         np.zeros((256, 2), np.int64),
         np.zeros(64, np.int64),
-        np.zeros((FIRES, 4), np.int64),
+        np.empty((FIRES, 4), np.int64),
         np.zeros((MARKS, 2), np.int64),
         np.zeros(64 + PADDING, np.int64),
         np.zeros(256 + 2 * PADDING, np.int64),

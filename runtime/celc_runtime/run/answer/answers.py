@@ -84,7 +84,7 @@ class MatchRows(AnswerOfRun):
 
     def __init__(self, program: Program, *, in_instants: bool) -> None:
         plan = program.plan
-        stored = plan.stored_attributes
+        stored = program.stored_attributes
         super().__init__((*stored, INSTANT_POSITION) if in_instants else stored)
         self._plan = plan
         self._schema = program.match_schema

@@ -1,6 +1,6 @@
 """Which matches of a run stay, and when that is known: the protocol, and the choice of all."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -50,8 +50,9 @@ class ChoiceOfRun:
         if len(rows):
             yield rows
 
-    def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
-        """The rows that are known if no later match starts before the entry `oldest`."""
+    def known(self, oldest: Callable[[], int]) -> Iterator[pa.RecordBatch]:
+        """The rows that are known if no later match starts before the entry `oldest`, a function
+        because it is computed only where it is used."""
         yield from ()
 
     def rest(self) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ A match is listed when no later event can undo it, or when its partition is over
 known (`Program.compares_late`). So what is undecided then stays so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -71,7 +71,7 @@ class LateStartChoice(StartChoice):
         is_decided, _, _ = self._deadlines.decided(listed)
         self._open = np.union1d(self._open, starts[~is_decided])
 
-    def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
+    def known(self, oldest: Callable[[], int]) -> Iterator[pa.RecordBatch]:
         yield from super().known(oldest)
         behind = self._starts_of.bound(self.given_before)
         self._open = self._open[np.searchsorted(self._open, behind) :]

@@ -16,7 +16,7 @@ Events that last start at times (`starts`), and come in the order of their ends.
 start earlier. So DISJOINT waits for the end of the partition, and starts are told by the rows.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -138,8 +138,11 @@ class StartChoice(ChoiceOfRun):
             found[rows] = self._firsts[rows] == least[group]
         return found
 
-    def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
+    def known(self, oldest: Callable[[], int]) -> Iterator[pa.RecordBatch]:
         """The rows that no later match can replace."""
+        yield from self._known(oldest())
+
+    def _known(self, oldest: int) -> Iterator[pa.RecordBatch]:
         self._oldest = oldest
         bound = self._bound(oldest)
         if not len(self._starts) or (bound <= self._least and not self._choice.known_at_end):
@@ -175,7 +178,7 @@ class StartChoice(ChoiceOfRun):
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """All waiting rows: no match can replace them any more."""
-        yield from self.known(_NEVER)
+        yield from self._known(_NEVER)
 
     def silent(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
         """None: a match that ends in a silent row may be known only now."""

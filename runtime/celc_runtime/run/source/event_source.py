@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.events.columns import Columns, Prepared
 from celc_runtime.arrow.events.instants import WholeInstants
+from celc_runtime.arrow.events.layout import Layout
 from celc_runtime.engine.definition.instants import Instants, instant_rows, write_symbols
 from celc_runtime.program import Program
 from celc_runtime.run.source.odd_events import OddEvents
@@ -41,6 +42,7 @@ class EventSource:
             numbered=options.numbered,
             batches_wait=bool(plan.choice.deadlines),
             rows_before=options.rows_before or 0,
+            layout=Layout.of(program),
         )
         self.undeclared = self._columns.undeclared
         """What is known of the rows of undeclared types."""

@@ -10,6 +10,7 @@ from celc_runtime.engine.arena.nodes import ENTRY, Memory
 from celc_runtime.engine.walk.collected_matches import keep_matches
 from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.plan.plan import Plan
+from celc_runtime.program import Program
 from celc_runtime.run.walk.walks import WalkOfRun
 
 
@@ -88,7 +89,17 @@ class Listed:
         self._entries = None
 
 
-def kinds_of(plan: Plan, walk: WalkOfRun) -> Kinds:
+def kinds_of(program: Program, walk: WalkOfRun) -> Kinds:
+    """The kinds of cells of a program, as a walk reads them; the program keeps them."""
+    of_walk = "kinds", walk.places, walk.leaf_pile, walk.lists_runs
+    found = program.kept.get(of_walk)
+    if found is None:
+        found = program.kept[of_walk] = _kinds_of(program.plan, walk)
+    assert isinstance(found, Kinds)
+    return found
+
+
+def _kinds_of(plan: Plan, walk: WalkOfRun) -> Kinds:
     columns = range(len(plan.answer.label_names))
     belongs = [[column in kind.columns for kind in plan.matching.kinds] for column in columns]
     return Kinds(
