@@ -39,7 +39,6 @@ from celc_runtime.routes.why_not import why_not
 from celc_runtime.rules.inner import over_events, parameters_of
 from celc_runtime.rules.matching import Events, pair_batches, with_rows
 from celc_runtime.rules.rows import rows_of
-from celc_runtime.spark.worker.workers import settled_after
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.emitted import emitting
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
@@ -484,7 +483,7 @@ def _run_step(
     program: Program, step: str, options: Mapping[str, Any], batches: Iterable[pa.RecordBatch]
 ) -> Any:
     found = options_of(options)
-    return settled_after(_STEPS[step](emitting(program, found.emit), found, batches))
+    return _STEPS[step](emitting(program, found.emit), found, batches)
 
 
 def check_header(program: Program, options: Mapping[str, Any], label: int, header: bytes) -> None:

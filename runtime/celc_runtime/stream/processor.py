@@ -46,8 +46,6 @@ def bucket_processor(make_task: Callable[[], Any], api: str, state: str = STATE)
             yield from self._step(key, [], timerValues, expiredTimerInfo.getExpiryTimeInMs())
 
         def close(self) -> None:
-            if self._task is not None:
-                self._task.close()
             self._task = None
 
         def _load(self, place: int) -> Any:

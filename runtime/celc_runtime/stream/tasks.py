@@ -20,7 +20,6 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import arrow_type, output_schema
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.program import Rows as Rules
-from celc_runtime.spark.worker.workers import settle, settled_after
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.emitted import emitting
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
@@ -108,9 +107,6 @@ class BucketTask:
         if self._options.late == "side" and (row["late"] or row["ahead"]):
             row["refused"] = refused_events(self._asked, layout, self._options, step.late, too_far)
         return step, with_matches(row, [(0, step.matches)])
-
-    def close(self) -> None:
-        settle()
 
     def last_matches(
         self, label: int, header: bytes, load: Callable[[int], bytes | None]
@@ -410,7 +406,7 @@ def _run_step(
     found = options_of(options)
     # Programs are shipped by their texts and options, which do not say when rows come.
     program = emitting(program, found.emit)
-    return settled_after(_STEPS[step](program, found, batches, rules))
+    return _STEPS[step](program, found, batches, rules)
 
 
 def check_header(program: Program, options: Mapping[str, Any], label: int, header: bytes) -> None:

@@ -16,7 +16,6 @@ from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.many.answers import QUERY
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.spark.worker.workers import settle, settled_after
 from celc_runtime.stream.buckets import group_of_label, labels_of_group
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.one_bucket.step import Step
@@ -183,9 +182,6 @@ class OperatorTask:
         come."""
         task = self._groups.get(group_of_label(label))
         return {} if task is None else task.last_matches(label, header, load)
-
-    def close(self) -> None:
-        settle()
 
 
 _NO_ROWS = Rows(np.zeros(0, np.uint8), np.zeros(0, np.uint8))
@@ -377,6 +373,6 @@ def _new_task(program: Program, groups: Sent) -> OperatorTask:
 def _run_step(program: Program, step: str, groups: Sent, batches: Iterable[pa.RecordBatch]) -> Any:
     kept = _kept(program, groups)
     if step == "packed":
-        return settled_after(packed(kept.packers, batches))
+        return packed(kept.packers, batches)
     function = unpacked if step == "unpacked" else finished
-    return settled_after(function(kept.served, batches))
+    return function(kept.served, batches)

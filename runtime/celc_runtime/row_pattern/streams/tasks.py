@@ -18,7 +18,6 @@ from celc_runtime.row_pattern.streams.bucket import PatternReader
 from celc_runtime.row_pattern.streams.early import with_found
 from celc_runtime.row_pattern.streams.reading import formats_of, reading_of
 from celc_runtime.row_pattern.tables import conforming_table
-from celc_runtime.spark.worker.workers import settled_after
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.packing import ROWS_AT_ONCE, Packer, Part, check_order
 from celc_runtime.stream.tasks import (
@@ -143,4 +142,4 @@ def run_step(
     batches: Iterable[pa.RecordBatch],
 ) -> Any:
     """A step by its name, as workers run it."""
-    return settled_after(STEPS[step](program, options_of(options), batches))
+    return STEPS[step](program, options_of(options), batches)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def with_key_columns(plan: Plan, rows: DataFrame) -> DataFrame:
     """The columns that a query reads, and `plan.source.chosen_columns` behind them."""
+    if not plan.source.chosen_columns:
+        return rows
     types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
     made = {name: key.type for name, key in plan.source.chosen_columns.items()}
     found = rows

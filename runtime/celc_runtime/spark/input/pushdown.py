@@ -1,4 +1,4 @@
-"""The events that can matter to a query as a condition of Spark, made of Column expressions alone.
+"""The events that can matter to a query as a condition of Spark, a text of SQL where that is safe.
 
 Rows that are filtered before the shuffle are neither moved nor sorted nor handed to Python, and
 from columnar files most of them are not read. Only a query that does not show positions can do
@@ -9,11 +9,14 @@ their errors and warnings do not change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from functools import reduce
-from typing import TYPE_CHECKING
+from math import isfinite
+from operator import and_, eq, ge, gt, le, lt, ne, or_
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
 from celc_runtime.plan.plan import Plan, quoted
@@ -23,6 +26,11 @@ from celc_runtime.spark.input.columns import INTERVALS, column_named
 if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import StructType
+
+_Value: TypeAlias = "int | float | str | bool"
+_Condition: TypeAlias = "str | Column"
+"""A text of SQL, or a column where its constants or names are no text that is safe: each column
+takes a dozen calls of the JVM."""
 
 _COMPARABLE = {
     "BOOLEAN": ("boolean",),
@@ -100,7 +108,7 @@ def can_matter(plan: Plan, schema: StructType, *, faulty: bool = True) -> Column
     """
     assert plan.source.events_read is not None
     declared = plan.source.declared_types
-    return _can_matter(plan, declared, plan.source.events_read, schema, faulty=faulty)
+    return _column(_can_matter(plan, declared, plan.source.events_read, schema, faulty=faulty))
 
 
 def can_matter_to_one(plans: Sequence[Plan], schema: StructType) -> Column:
@@ -118,10 +126,10 @@ def can_matter_to_one(plans: Sequence[Plan], schema: StructType) -> Column:
         types = () if typed else source.declared_types
         form = source.type_name, types, source.stream_column, source.order_by
         alike.setdefault(form, []).append(plan)
-    return _any([_to_one(of_form, schema) for of_form in alike.values()])
+    return _column(_any([_to_one(of_form, schema) for of_form in alike.values()]))
 
 
-def _to_one(plans: Sequence[Plan], schema: StructType) -> Column:
+def _to_one(plans: Sequence[Plan], schema: StructType) -> _Condition:
     """The same for queries that read types and times from the same columns."""
     first = plans[0].source
     declared: dict[object, tuple[str, str]] = {}
@@ -149,28 +157,26 @@ def _can_matter(
     schema: StructType,
     *,
     faulty: bool,
-) -> Column:
+) -> _Condition:
     """The condition on rows of declared types of which these events can matter. plan: whose columns
     have their types and times."""
-    from pyspark.sql import functions
-
     relevant = {(r.stream, r.type): _condition(r, schema) for r in events}
     typed = plan.source.type_column or plan.source.type_name in schema.names
     if not typed:
         (only,) = declared
-        wanted = relevant.get(only, functions.lit(False))
+        wanted = relevant.get(only, "FALSE")
         keeps = [] if wanted is None else [wanted]
     else:
         # The condition names the types that do not matter. So undeclared types pass, and most
         # rows, which are often of the types that do not matter, are decided at once.
         idle = [pair for pair in declared if pair not in relevant]
         if plan.source.stream_column:
-            keeps = [~_is_type(plan, *pair) for pair in idle]
+            keeps = [_not(_is_type(plan, *pair)) for pair in idle]
         else:
-            idle_types = column_named(plan.source.type_name).isin([name for _, name in idle])
-            keeps = [~idle_types] if idle else []
+            names = [name for _, name in idle]
+            keeps = [_not(_is_one_of(plan.source.type_name, names, "STRING"))] if idle else []
         keeps += [
-            ~_is_type(plan, *pair) | condition
+            _any([_not(_is_type(plan, *pair)), condition])
             for pair, condition in relevant.items()
             if condition is not None
         ]
@@ -179,19 +185,17 @@ def _can_matter(
     never_null = ["stream"] if plan.source.stream_column else []
     never_null += [plan.source.type_name] if typed else []
     never_null += plan.source.order_by
-    return _any([*(column_named(name).isNull() for name in never_null), _all(keeps)])
+    return _any([*(_is_null(name) for name in never_null), _all(keeps)])
 
 
-def _is_type(plan: Plan, stream: str, name: str) -> Column:
-    from pyspark.sql import functions
-
-    condition = column_named(plan.source.type_name) == functions.lit(name)
+def _is_type(plan: Plan, stream: str, name: str) -> _Condition:
+    condition = _compared("=", plan.source.type_name, name, "STRING")
     if plan.source.stream_column:
-        condition = condition & (functions.col("stream") == functions.lit(stream))
+        condition = _all([condition, _compared("=", "stream", stream, "STRING")])
     return condition
 
 
-def _condition(relevant: Relevant, schema: StructType) -> Column | None:
+def _condition(relevant: Relevant, schema: StructType) -> _Condition | None:
     """The condition on the events of a type; None: Spark can decide none."""
     ways = [
         [clause for clause in way if all(_is_comparable(test, schema) for test in clause)]
@@ -200,22 +204,6 @@ def _condition(relevant: Relevant, schema: StructType) -> Column | None:
     if not ways or not all(ways):
         return None
     return _any([_all([_any(list(map(_holds, clause))) for clause in way]) for way in ways])
-
-
-def _all(conditions: list[Column]) -> Column:
-    from pyspark.sql import functions
-
-    if not conditions:
-        return functions.lit(True)
-    return reduce(lambda one, other: one & other, conditions)
-
-
-def _any(conditions: list[Column]) -> Column:
-    from pyspark.sql import functions
-
-    if not conditions:
-        return functions.lit(False)
-    return reduce(lambda one, other: one | other, conditions)
 
 
 def _is_comparable(test: AttributeTest, schema: StructType) -> bool:
@@ -227,69 +215,129 @@ def _is_comparable(test: AttributeTest, schema: StructType) -> bool:
     return found in _COMPARABLE.get(test.type, ()) and _PADDED not in (field.metadata or {})
 
 
-def _holds(test: AttributeTest) -> Column:
+# --- conditions as texts --------------------------------------------------------------------------
+
+
+def _column(condition: _Condition) -> Column:
     from pyspark.sql import functions
 
-    column = column_named(test.attribute)
+    return functions.expr(condition) if isinstance(condition, str) else condition
+
+
+def _all(conditions: Sequence[_Condition]) -> _Condition:
+    return _joined(conditions, " AND ", and_, "TRUE")
+
+
+def _any(conditions: Sequence[_Condition]) -> _Condition:
+    return _joined(conditions, " OR ", or_, "FALSE")
+
+
+def _joined(
+    conditions: Sequence[_Condition],
+    word: str,
+    operator: Callable[[Column, Column], Column],
+    nothing: str,
+) -> _Condition:
+    if len(conditions) < 2:
+        return conditions[0] if conditions else nothing
+    texts = [one for one in conditions if isinstance(one, str)]
+    if len(texts) == len(conditions):
+        return f"({word.join(texts)})"
+    return reduce(operator, map(_column, conditions))
+
+
+def _not(condition: _Condition) -> _Condition:
+    return f"(NOT {condition})" if isinstance(condition, str) else ~condition
+
+
+def _named(name: str) -> str:
+    """A column in SQL; empty for a name in which Spark could see one of its variables."""
+    return "" if "$" in name else quoted(name)
+
+
+def _is_null(name: str) -> _Condition:
+    named = _named(name)
+    return f"{named} IS NULL" if named else column_named(name).isNull()
+
+
+def _is_one_of(name: str, values: Sequence[_Value], type: str) -> _Condition:
+    """IN; values that no text holds are compared by a column."""
+    named = _named(name)
+    written = [text for one in values if named and (text := _in_sql(one, type))]
+    others = [one for one in values if not named or not _in_sql(one, type)]
+    found: list[_Condition] = [f"{named} IN ({', '.join(written)})"] if written else []
+    if others:
+        found.append(column_named(name).isin([_literal(one, type) for one in others]))
+    return _any(found)
+
+
+def _compared(operator: str, name: str, value: _Value, type: str) -> _Condition:
+    named, literal = _named(name), _in_sql(value, type)
+    if named and literal:
+        return f"{named} {operator} {literal}"
+    return _OPERATORS[operator](column_named(name), _literal(value, type))
+
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
+    {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+)
+
+
+def _holds(test: AttributeTest) -> _Condition:
+    name, type = test.attribute, test.type
+    named = _named(name)
     match test.operator:
         case "is_null":
-            return column.isNull()
+            return _is_null(name)
         case "is_not_null":
-            return column.isNotNull()
+            return f"{named} IS NOT NULL" if named else column_named(name).isNotNull()
         case "like":
-            return column.like(str(test.operands[0]))
+            return column_named(name).like(str(test.operands[0]))
         case "not_like":
-            return ~column.like(str(test.operands[0]))
-    if test.operator == "in" and test.type in EXACT and len(test.operands) > _MANY:
+            return ~column_named(name).like(str(test.operands[0]))
+    if test.operator == "in" and type in EXACT and len(test.operands) > _MANY:
         return _is_probably_one_of(test)
-    many = len(test.operands) > _FEW and not has_many_odd_values(test.type, test.operands)
-    if test.operator == "in" and many and "$" not in test.attribute:
-        return _is_one_of_many(test)
-    literals = [_literal(operand, test.type) for operand in test.operands]
-    if test.type in ("FLOAT", "DOUBLE") and 0 in test.operands and test.operator in _WITH_EQUAL:
+    is_real = type in ("FLOAT", "DOUBLE")
+    if is_real and 0 in test.operands and test.operator in _WITH_EQUAL:
         return _holds_with_zeros(test)
     if test.operator in ("in", "not_in"):
-        condition = column.isin(literals) if literals else functions.lit(False)
-        condition = ~condition if test.operator == "not_in" else condition
-        if not literals:
-            condition = condition & column.isNotNull()
+        condition = _is_one_of(name, test.operands, type)
+        condition = _not(condition) if test.operator == "not_in" else condition
+        if not test.operands:
+            is_there = f"{named} IS NOT NULL" if named else column_named(name).isNotNull()
+            condition = _all([condition, is_there])
     else:
-        condition = _compared(test.operator, column, literals[0])
-    if test.type in ("FLOAT", "DOUBLE") and test.operator in (">", ">=", "!=", "not_in"):
+        condition = _compared(test.operator, name, test.operands[0], type)
+    if is_real and test.operator in (">", ">=", "!=", "not_in"):
         # True of NaN, which writers of Parquet leave out of the minimum and maximum of a row group.
         # Spark would skip groups by these; it does not where NaN is asked for as well.
-        condition = condition | functions.isnan(column)
+        condition = _any([condition, _is_nan(name)])
     return condition
+
+
+def _is_nan(name: str) -> _Condition:
+    from pyspark.sql import functions
+
+    named = _named(name)
+    return f"isnan({named})" if named else functions.isnan(column_named(name))
 
 
 _WITH_EQUAL = ("=", "in", "<=", ">=")
 
 
-def _holds_with_zeros(test: AttributeTest) -> Column:
+def _holds_with_zeros(test: AttributeTest) -> _Condition:
     """A comparison with 0, of which -0.0 is no less: readers of Parquet take -0.0 for less than
     0.0, and would skip groups of rows that have only one of them."""
-    from pyspark.sql import functions
-
-    column = column_named(test.attribute)
-    least, most = (_literal(zero, test.type) for zero in (-0.0, 0.0))
+    name, type = test.attribute, test.type
+    least, most = _compared(">=", name, -0.0, type), _compared("<=", name, 0.0, type)
     match test.operator:
         case "<=":
-            return column <= most
+            return most
         case ">=":
-            return (column >= least) | functions.isnan(column)
-    others = [_literal(operand, test.type) for operand in test.operands if operand != 0]
-    condition = (column >= least) & (column <= most)
-    return condition | column.isin(others) if others else condition
-
-
-def _is_one_of_many(test: AttributeTest) -> Column:
-    """IN with many values as a text of SQL: each constant would take a call into the JVM."""
-    from pyspark.sql import functions
-
-    written = [text for one in test.operands if (text := _in_sql(one, test.type))]
-    others = [_literal(one, test.type) for one in test.operands if not _in_sql(one, test.type)]
-    condition = functions.expr(f"{quoted(test.attribute)} IN ({', '.join(written)})")
-    return condition | column_named(test.attribute).isin(others) if others else condition
+            return _any([least, _is_nan(name)])
+    others = [operand for operand in test.operands if operand != 0]
+    condition = _all([least, most])
+    return _any([condition, _is_one_of(name, others, type)]) if others else condition
 
 
 def _is_probably_one_of(test: AttributeTest) -> Column:
@@ -315,42 +363,36 @@ def _is_probably_one_of(test: AttributeTest) -> Column:
     return found == functions.lit(bytearray(b"\x01"))
 
 
-def has_many_odd_values(type: str, values: Sequence[int | float | str | bool]) -> bool:
+def has_many_odd_values(type: str, values: Sequence[_Value]) -> bool:
     """Whether more than a few values are not written in SQL, and all are compared with."""
     if len(values) > _MANY:
         return False
     return sum(not _in_sql(one, type) for one in values) > _FEW
 
 
-def _in_sql(value: int | float | str | bool, type: str) -> str:
-    """A constant in SQL; empty for one that settings of the session could read differently: Spark
-    puts values of its configuration in the place of `${…}`, within quotes too."""
-    if isinstance(value, str):
-        is_plain = value.isprintable() and not set(value) & set("'\\$")
-        return f"'{value}'" if is_plain else ""
-    if type not in ("INT", "LONG") or abs(value) >= 2**63:
-        return ""
-    return f"{value}L" if type == "LONG" else str(value)
+def _in_sql(value: _Value, type: str) -> str:
+    """A constant in SQL; empty for one that settings of the session could read differently, such as
+    a text with `$`: Spark puts values of its configuration in the place of `${…}`, within quotes
+    too."""
+    match type:
+        case "STRING":
+            text = str(value)
+            return f"'{text}'" if text.isprintable() and not set(text) & set("'\\$") else ""
+        case "BOOLEAN":
+            return str(bool(value)).upper()
+        case "INT" | "LONG" | "TIMESTAMP" | "DATE" if not -(2**63) <= int(value) < 2**63:
+            return ""
+        case "INT" | "DATE":
+            return str(int(value)) if type == "INT" else f"date_from_unix_date({int(value)})"
+        case "LONG" | "TIMESTAMP":
+            return f"{int(value)}L" if type == "LONG" else f"timestamp_micros({int(value)}L)"
+        case "FLOAT" | "DOUBLE" if isfinite(float(value)):
+            text = f"{float(value)!r}D"
+            return text if type == "DOUBLE" else f"CAST({text} AS FLOAT)"
+    return ""
 
 
-def _compared(operator: str, column: Column, literal: Column) -> Column:
-    match operator:
-        case "=":
-            return column == literal
-        case "!=":
-            return column != literal
-        case "<":
-            return column < literal
-        case "<=":
-            return column <= literal
-        case ">":
-            return column > literal
-        case _:
-            assert operator == ">=", operator
-            return column >= literal
-
-
-def _literal(value: int | float | str | bool, type: str) -> Column:
+def _literal(value: _Value, type: str) -> Column:
     """A constant of a type; Spark widens a column of a narrower type."""
     from pyspark.sql import functions
 

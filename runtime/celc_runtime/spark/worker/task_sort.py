@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 from celc_runtime.arrow.events.sorting import sort_columns
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan, quoted
-from celc_runtime.spark.input.columns import INTERVALS, column_named
+from celc_runtime.spark.input.columns import INTERVALS
 from celc_runtime.spark.input.pushdown import can_matter
 from celc_runtime.spark.worker.task_columns import TaskColumns, Unsorted, no_type
 
@@ -107,4 +107,4 @@ def unsorted_rows(
 
 def together(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The rows of each key in one task; without keys, all in one."""
-    return rows.repartition(*map(column_named, keys)) if keys else rows.coalesce(1)
+    return rows.repartition(*map(quoted, keys)) if keys else rows.coalesce(1)
