@@ -1,6 +1,7 @@
 """Which plan a query gets on a DataFrame, as a list of steps.
 
 ========================== =========================================================================
+partition by, few events   one task, which sorts and reads all keys one after another
 partition by, any window   one shuffle by the key, a sort (by the tasks, or by Spark where a task
                            could not hold its rows), and one pass over each Spark partition
 the same, and a hot key    the hot key's events in time ranges, which go through the same shuffle
@@ -177,6 +178,12 @@ def _check_spread(facts: Facts) -> None:
 def _by_key(facts: Facts, request: Request) -> Chosen:
     """The events of a key in one task, of a hot key in several."""
     plan, names = facts.plan, list(facts.types)
+    if request.ranges is None and facts.are_few:
+        line = (
+            f"plan: one task reads all keys one after another, because {_hardly(facts)} "
+            "(ranges=… spreads them all the same)"
+        )
+        return _in_order(facts, request, (), [told(line)])
     hot, why = _hot_keys(facts, request.ranges)
     keys, sort = ", ".join(plan.source.key_columns), ", ".join(sort_columns_without_order(plan))
     line = (
@@ -186,7 +193,7 @@ def _by_key(facts: Facts, request: Request) -> Chosen:
     steps = [told(line)]
     if not hot:
         steps.append(told(f"hot keys: none is cut into time ranges, because {why}"))
-        return _in_order(facts, request, steps)
+        return _in_order(facts, request, plan.source.key_columns, steps)
     for key in hot:
         shown = _shown(plan.source.key_columns, key.values)
         steps.append(told(f"hot key: {shown} is cut into {_ranges_line(key.ranges)}"))
@@ -205,7 +212,7 @@ def _without_key(facts: Facts, request: Request) -> Chosen:
     plan, cut = facts.plan, _time_ranges(facts, request.ranges)
     if len(cut.ranges) < 2:
         one = told(f"plan: one task reads all events, because {cut.why}")
-        return _in_order(facts, request, [one], cut.warning)
+        return _in_order(facts, request, (), [one], cut.warning)
     reach = f"window on {facts.order.name!r} or of EVENTS"
     if plan.matching.window is None:
         reach = "matches of one event"
@@ -223,11 +230,20 @@ def _without_key(facts: Facts, request: Request) -> Chosen:
     return Chosen(steps, read_twice=twice, by_spark=facts.is_numbered)
 
 
-def _in_order(facts: Facts, request: Request, steps: Sequence[Step], warning: str = "") -> Chosen:
-    """The rows of each key in one task, or all in one, sorted there or by Spark."""
+def _hardly(facts: Facts) -> str:
+    return f"by its size it has hardly more than {facts.size.most_rows:,} events"
+
+
+def _in_order(
+    facts: Facts,
+    request: Request,
+    keys: Sequence[str],
+    steps: Sequence[Step],
+    warning: str = "",
+) -> Chosen:
+    """The rows of each key in one task, or without keys all in one, sorted there or by Spark."""
     plan, names, is_numbered = facts.plan, list(facts.types), facts.is_numbered
-    keys = plan.source.key_columns if facts.by_key else ()
-    too_many = _why_too_many if facts.by_key else _why_too_many_for_one
+    too_many = _why_too_many if keys else _why_too_many_for_one
     why = why_spark_sorts(plan, facts.types) or too_many(facts)
     sort = f"sort: by Spark, because {why}"
     if why and is_numbered:
@@ -240,7 +256,7 @@ def _in_order(facts: Facts, request: Request, steps: Sequence[Step], warning: st
     else:
         columns = unsorted_columns(plan, names, numbered=is_numbered)
         sort, number = (
-            (_TASKS_SORT, _TASKS_NUMBER) if facts.by_key else (_ONE_TASK_SORTS, _ONE_TASK_NUMBERS)
+            (_TASKS_SORT, _TASKS_NUMBER) if keys else (_ONE_TASK_SORTS, _ONE_TASK_NUMBERS)
         )
         made = [Step(partial(unsorted_rows, plan, keys, columns), sort)]
         if is_numbered:
@@ -271,7 +287,7 @@ def _read_twice(of_keys: Sequence[Sequence[TimeRange]]) -> float:
 
 def _why_too_many(facts: Facts) -> str:
     """Why a task may get more rows than it can hold."""
-    if facts.most_rows is not None and facts.most_rows <= MOST_ROWS:
+    if facts.size.most_rows is not None and facts.size.most_rows <= MOST_ROWS:
         return ""
     if why := facts.why_not_read_twice:
         return f"{why}, and it is not known how many events a task would get"
@@ -282,7 +298,7 @@ def _why_too_many(facts: Facts) -> str:
 
 def _why_too_many_for_one(facts: Facts) -> str:
     """Why one task may get more rows than it can hold."""
-    most = facts.most_rows
+    most = facts.size.most_rows
     if most is None:
         return "it is not known how many events there are"
     return "" if most <= MOST_ROWS else f"by its size it may have {most:,} events"
@@ -317,10 +333,10 @@ def _why_not_cut(facts: Facts) -> str:
 def _why_not_looked_at(facts: Facts) -> str:
     """Why no job looks for cuts that nobody has asked for: even a sample costs as much as to read
     a column."""
-    most = facts.most_rows
+    most = facts.size.most_rows
     if most is None or most >= 2 * _rows_per_range(facts):
         return facts.why_not_read_twice
-    return f"by its size it has hardly more than {most:,} events"
+    return _hardly(facts)
 
 
 def _hot_keys(facts: Facts, ranges: int | None) -> tuple[list[HotKey], str]:

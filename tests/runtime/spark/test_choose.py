@@ -13,6 +13,7 @@ from celc_runtime.spark.choose import Chosen, Request, choose
 from celc_runtime.spark.file_statistics import FilesTell
 from celc_runtime.spark.hot_keys import HotKey
 from celc_runtime.spark.input.order_column import OrderColumn, ValueColumn
+from celc_runtime.spark.input.probe import Size
 from celc_runtime.spark.input.pushdown import why_not_filtered
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.steps import told
@@ -69,17 +70,33 @@ def _chosen(
 
 
 def test_keys_of_few_rows_are_not_looked_at() -> None:
-    facts = _Told("PARTITION BY id WITHIN 9 [ts]", most_rows=5000)
+    facts = _Told("PARTITION BY id WITHIN 9 [ts]", size=Size(5000, True), are_few=False)
     lines, ((columns, parts),), chosen = _chosen(facts)
     assert [line.split(":")[0] for line in lines] == ["plan", "hot keys", "sort", "task"]
     assert "hardly more than 5,000 events" in lines[1]
     assert columns.unsorted is not None
     assert (parts, chosen.warning) == ((), "")
-    assert set(facts.asked) == {"most_rows"}
+    assert set(facts.asked) == {"are_few", "size"}
+
+
+def test_one_task_reads_all_keys_of_few_rows() -> None:
+    facts = _Told("PARTITION BY id WITHIN 9 [ts]", size=Size(5000, True), are_few=True)
+    lines, ((columns, _),), _ = _chosen(facts)
+    assert lines[0].startswith("plan: one task reads all keys one after another, because by its si")
+    assert lines[1].startswith("sort: by the task,")
+    assert columns.unsorted is not None
+    # Whoever asks for ranges wants the keys spread.
+    asked = _Told("PARTITION BY id", size=Size(5000, True))
+    assert _chosen(asked, ranges=2)[0][0].startswith("plan: a shuffle by id")
 
 
 def test_a_query_that_cannot_be_cut_asks_nothing_about_cuts() -> None:
-    facts = _Told("PARTITION BY id", most_rows=_MANY, why_not_read_twice="its plan has 'rand'")
+    facts = _Told(
+        "PARTITION BY id",
+        size=Size(_MANY, True),
+        are_few=False,
+        why_not_read_twice="its plan has 'rand'",
+    )
     lines, ((columns, _),), _ = _chosen(facts)
     assert "hot keys: none is cut into time ranges, because the query has no window" in lines[1]
     assert lines[2].startswith("sort: by Spark, because its plan has 'rand', and it is not known")
@@ -88,7 +105,7 @@ def test_a_query_that_cannot_be_cut_asks_nothing_about_cuts() -> None:
 
 
 def test_a_stream_in_one_task_is_warned_of() -> None:
-    lines, _, chosen = _chosen(_Told("", most_rows=None))
+    lines, _, chosen = _chosen(_Told("", size=Size(None, True), are_few=False))
     assert lines[1] == "sort: by Spark, because it is not known how many events there are"
     assert chosen.warning.endswith("PARTITION BY would spread it")
 

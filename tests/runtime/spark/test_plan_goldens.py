@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.spark import facts
+from celc_runtime.spark.input.probe import Size
 from engines import interpreted, only_query
 from golden_files import compare
 from places import TESTS
@@ -112,6 +113,8 @@ _PLANS: dict[str, Callable[[Any], str]] = {
     ),
     "time_ranges_of_single_events": _plan("SELECT * FROM S WHERE !B FOR 20 [ts] ; A", ranges=4),
     "by_key": _plan(_BY_KEY, ranges=1),
+    "by_key_of_few_rows": _plan(_BY_KEY),
+    "by_key_of_few_rows_with_positions": _plan(_BY_KEY, _POSITIONS),
     "by_key_of_all_rows": _plan("SELECT * FROM S WHERE NXT(A ; B) PARTITION BY id", ranges=1),
     "by_key_of_neighbours": _plan("SELECT * FROM S WHERE A : B PARTITION BY id", ranges=1),
     "by_key_with_positions": _plan(_BY_KEY, _POSITIONS, ranges=1),
@@ -126,7 +129,7 @@ _PLANS: dict[str, Callable[[Any], str]] = {
 @pytest.mark.parametrize("name", _PLANS)
 def test_golden_plan(name: str, frame: Any, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # What Spark expects depends on the writer of the file.
-    monkeypatch.setattr(facts, "most_rows", lambda _: 5_000)
+    monkeypatch.setattr(facts, "size_of", lambda _: Size(5_000, True))
     monkeypatch.setattr(facts, "told_rows", lambda _: "perhaps 5,000")
     # The line about Arrow is of the session.
     lines = [line for line in _PLANS[name](frame).splitlines() if not line.startswith("arrow: ")]
@@ -142,7 +145,4 @@ def test_every_job_of_a_plan_is_told() -> None:
     session: Spark's EXPLAIN and the question for a class."""
     folder = Path(facts.__file__).parent
     found = {path.name: path.read_text().count(".collect()") for path in folder.rglob("*.py")}
-    assert {name: count for name, count in found.items() if count} == {
-        "probe.py": 3,
-        "workers.py": 1,  # the garbage collector's
-    }
+    assert {name: count for name, count in found.items() if count} == {"probe.py": 3}

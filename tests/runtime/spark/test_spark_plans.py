@@ -26,7 +26,7 @@ from celc_runtime.plan.plan import Window
 from celc_runtime.run.ranges import TimeRange, cuts_for, ranges_of
 from celc_runtime.spark import choose, facts
 from celc_runtime.spark.input.order_column import OrderColumn
-from celc_runtime.spark.input.probe import arrow_line, explained, parallelism
+from celc_runtime.spark.input.probe import Size, arrow_line, explained, parallelism
 from celc_runtime.spark.input.pushdown import can_matter, can_matter_to_one
 from celc_runtime.spark.time_ranges import Draw, counted, sampled, within
 from engines import interpreted, only_query, table_of
@@ -362,7 +362,7 @@ def test_files_and_caches_are_cut_without_being_asked(
     frame = _read(spark, stream(6, 4000, hot=0.9), tmp_path)
     assert "by its size it has hardly more than" in query.explain_plan(frame)
     assert "by its size it has hardly more than" in keyed.explain_plan(frame)
-    monkeypatch.setattr(facts, "most_rows", lambda _: None)
+    monkeypatch.setattr(facts, "size_of", lambda _: Size(None, False))
     assert "events are too few" in query.explain_plan(frame)
     assert "events are too few" in keyed.explain_plan(frame)
     monkeypatch.setattr(choose, "_ROWS_PER_RANGE", 100)
@@ -422,7 +422,7 @@ def test_only_needed_columns_are_read(spark: Any, tmp_path: Path, keyed: Compile
     frame = _read(spark, events, tmp_path)
     text = keyed.explain_plan(frame)
     assert "columns: type, id, value, name, ts, row (6 of the DataFrame's 40)" in text
-    plan = _below_tasks(explained(keyed.match(frame)))
+    plan = _below_tasks(explained(keyed.match(frame, ranges=1)))
     read = "struct<type:string,id:bigint,value:double,name:string,ts:timestamp,row:bigint>"
     assert f"ReadSchema: {read}" in plan
     # All rows reach the tasks, which number them; those that cannot matter without attributes.
@@ -433,7 +433,9 @@ def test_only_needed_columns_are_read(spark: Any, tmp_path: Path, keyed: Compile
     typed = "if (matters) coalesce(type, no type) else null AS type, id, "
     assert light.startswith(f"{typed}if (matters) value else null AS value, ")
     assert light.endswith(", ts, row")
-    short = _below_tasks(explained(keyed.with_options(positions=False).match(frame)))
+    few = keyed.with_options(positions=False)
+    assert "Exchange" not in explained(few.match(frame))
+    short = _below_tasks(explained(few.match(frame, ranges=1)))
     assert short.index("Exchange") < short.index("Filter (") < short.index("FileScan")
 
 

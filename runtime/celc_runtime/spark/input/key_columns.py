@@ -28,7 +28,7 @@ def with_key_columns(plan: Plan, rows: DataFrame) -> DataFrame:
     for name, key in plan.source.chosen_columns.items():
         # Not by `withColumn`: see `pipelines`.
         found = found.select("*", _key_expression(plan, key, types).alias(name))
-    return still_known(found, rows, [*types, *made], made) if made else rows
+    return still_known(found, rows, [*types, *made], made)
 
 
 def _key_expression(plan: Plan, key: ChosenKey, types: Mapping[str, str]) -> Column:

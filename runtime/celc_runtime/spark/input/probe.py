@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from celc_runtime.spark.input.pipelines import NOT_ASKED, in_query_function
 
@@ -22,6 +22,13 @@ _CHEAP = re.compile(
     r"(parquet|orc|csv|json|text|avro)|InMemoryTableScan)\b"
 )
 """Operators that cost little more than reading: they can be run for each time range."""
+
+_READ = re.compile(
+    r"(Project|Filter|ColumnarToRow|Union|Coalesce|FileScan|BatchScan|InMemory(Relation|TableScan)|"
+    r"Scan (parquet|orc|csv|json|text|avro))\b"
+)
+"""Operators that one task runs as well as many, of few rows. A cache may have to be filled first,
+so the plan below it counts."""
 
 _CHANGING = re.compile(
     r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|now|curdate|"
@@ -122,33 +129,51 @@ def why_not_read_twice(frame: DataFrame) -> str:
     changing = _CHANGING.search(re.sub(r"#\d+L?", "", logical))
     if changing:
         return f"its plan has '{changing.group(1)}', so that two readings may differ"
-    for line in physical.splitlines():
-        operator = re.sub(r"^[\s:+|-]*(\*\(\d+\) )?", "", line)
-        if operator.startswith("AdaptiveSparkPlan"):
-            continue  # it surrounds plans with an exchange, and the exchange is to be named
+    for operator in _operators(physical):
         if operator.startswith("LocalTableScan"):
             return "it was made of rows of the driver"
-        if operator and not _CHEAP.match(operator):
+        if not _CHEAP.match(operator):
             return f"its plan has '{operator.split(' ')[0]}', which would run for each range"
         if operator.startswith("InMemoryTableScan"):
             return ""  # the plan below it runs once
     return ""
 
 
-def most_rows(frame: DataFrame) -> int | None:
-    """A number of rows that a DataFrame hardly exceeds, as far as Spark knows without reading it:
-    the number in files is known by their sizes. None: Spark knows nothing."""
-    from pyspark.sql import functions
+def _operators(physical: str) -> Iterator[str]:
+    """The lines of a physical plan."""
+    for line in physical.splitlines():
+        operator = re.sub(r"^[\s:+|-]*(\*\(\d+\) )?", "", line)
+        # AdaptiveSparkPlan surrounds plans with an exchange, and the exchange is to be named.
+        if operator and not operator.startswith("AdaptiveSparkPlan"):
+            yield operator
 
+
+class Size(NamedTuple):
+    """How large a DataFrame is, as far as Spark knows without reading it.
+
+    most_rows: a number of rows that it hardly exceeds, which for files is known by their sizes;
+    None: Spark knows nothing. is_read: whether all that Spark does for the rows is to read files.
+    """
+
+    most_rows: int | None
+    is_read: bool
+
+
+def size_of(frame: DataFrame) -> Size:
+    """The size of a DataFrame, by one question to Spark."""
     if in_query_function(frame.sparkSession):
-        return None
+        return Size(None, False)
     # Spark takes the size of files for that of its own rows, which are wider.
-    text = explained(frame.select(functions.lit(0).cast("bigint")), "COST")
+    text = explained(frame.selectExpr("0L AS number"), "COST")
     found = _SIZE.search(text)
     if found is None or _MULTIPLYING.search(text):
-        return None
+        return Size(None, False)
     size = float(found.group(1)) * 1024 ** _UNITS.index(found.group(2))
-    return None if size > _MOST_BYTES else round(size / _BYTES_OF_A_ROW * _ROWS_FOR_ONE)
+    if size > _MOST_BYTES:
+        return Size(None, False)
+    _, told, physical = text.partition("== Physical Plan ==")
+    is_read = bool(told) and all(map(_READ.match, _operators(physical)))
+    return Size(round(size / _BYTES_OF_A_ROW * _ROWS_FOR_ONE), is_read)
 
 
 def told_rows(frame: DataFrame) -> str:
@@ -158,7 +183,7 @@ def told_rows(frame: DataFrame) -> str:
     known = _ROW_COUNT.search(explained(frame, "COST"))
     if known is not None:
         return f"about {round(float(known.group(1))):,} (Spark's statistics)"
-    most = most_rows(frame)
+    most = size_of(frame).most_rows
     return UNKNOWN if most is None else f"{UNKNOWN}; by the size of the data perhaps {most:,}"
 
 
