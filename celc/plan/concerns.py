@@ -4,14 +4,19 @@ An event that cannot change the answer for a row is not read for that row. Condi
 tell which events these are, as in `plan/relevance`: they are the events without a symbol. A query
 that asks for neighbours, or has selectors inside, reads all events for every row, because an event
 also counts there as a neighbour.
+
+All events of a match have one partition. Where each match has an event whose key of PARTITION BY
+equals an attribute of the row, all of them have: so events of other partitions do not concern the
+row, whatever else they are asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.parameters import Concern, OfBoth, OfEvent, OfRow, Test
 
+from celc.automata.determinize import START
 from celc.automata.predicates import TypeConditions
 from celc.core import formula as core
 from celc.core.formula import MIRRORED, DataType, Predicate
@@ -24,6 +29,7 @@ from celc.plan.relevance import (
     least_truths,
     truths_that_matter,
 )
+from celc.plan.tables import Tables
 
 MOST_WAYS = 64  # combinations of conditions on a type; beyond them only the type is asked for
 
@@ -52,10 +58,14 @@ def concerns_of(program: Program, *, sees_all_events: bool) -> Concerns:
         return Concerns(None, "the query asks for neighbours")
     if has_selectors(query.formula) or tables.contexts is not None or sees_all_events:
         return Concerns(None, "a selector compares matches")
-    found, columns = [], columns_of(program)
-    for conditions, truths in truths_that_matter(program):
-        found.append(_concern(conditions, truths, columns))
-    return Concerns(tuple(found))
+    columns = columns_of(program)
+    shared = tuple((one,) for one in _keys_of_rows(program, columns))
+    return Concerns(
+        tuple(
+            _concern(conditions, truths, columns, shared)
+            for conditions, truths in truths_that_matter(program)
+        )
+    )
 
 
 def columns_of(program: Program) -> dict[str, str]:
@@ -66,10 +76,68 @@ def columns_of(program: Program) -> dict[str, str]:
     return {**dict(parameters.columns), **{one.column: "" for one in parameters.patterns}}
 
 
-def _concern(conditions: TypeConditions, truths: set[int], columns: Mapping[str, str]) -> Concern:
+def _concern(
+    conditions: TypeConditions,
+    truths: set[int],
+    columns: Mapping[str, str],
+    shared: tuple[_Clause, ...],
+) -> Concern:
+    """shared: what is true of all events of a match."""
     ways = tuple(way_of(conditions, truth, columns) for truth in least_truths(truths))
-    asked = len(ways) <= MOST_WAYS and all(ways)
-    return Concern(conditions.type.stream, conditions.type.name, ways if asked else ())
+    if len(ways) > MOST_WAYS or not all(ways):
+        ways = ((),) if shared else ()
+    ways = tuple((*way, *(one for one in shared if one not in way)) for way in ways)
+    return Concern(conditions.type.stream, conditions.type.name, ways)
+
+
+def _keys_of_rows(program: Program, columns: Mapping[str, str]) -> Iterator[OfBoth]:
+    """Equalities of a key of PARTITION BY with an attribute of the row that one event at least of
+    each match satisfies."""
+    keys = {one.name for one in program.query.partition_by if not one.alternatives} - {*columns}
+    asked: dict[OfBoth, dict[tuple[str, str], int]] = {}
+    for conditions in program.alphabet.types:
+        type = conditions.type.stream, conditions.type.name
+        for bit, group in enumerate(conditions.groups):
+            for clause in group:
+                match _clause(clause, columns):
+                    case (OfBoth(operator="=", attribute=name) as test,) if name in keys:
+                        of_types = asked.setdefault(test, {})
+                        of_types[type] = of_types.get(type, 0) | 1 << bit
+    for test, groups in asked.items():
+        if not _ends_without(program, groups):
+            yield test
+
+
+def _ends_without(program: Program, groups: Mapping[tuple[str, str], int]) -> bool:
+    """Whether a match can end without an event that satisfies a group of conditions of its type,
+    which are given as bit sets."""
+    tables = program.tables
+    moves: set[tuple[int, int | None]] = set()
+    for conditions in program.alphabet.types:
+        asked = groups.get((conditions.type.stream, conditions.type.name), 0)
+        for number, symbol in program.alphabet.numbered(conditions.type):
+            for one in _symbols_of(tables, tables.symbol_of[number]):
+                moves.update((s, tables.skip[s][one]) for s in range(1, tables.states))
+                for step in () if symbol.truth & asked else tables.steps[one]:
+                    moves.update(
+                        (source, START if step.target is None else step.target)
+                        for source in step.sources
+                    )
+    seen: set[int] = {START}
+    found: list[int] = [START]
+    while found:
+        state = found.pop()
+        targets = {target for source, target in moves if source == state and target is not None}
+        if START in targets:
+            return True
+        found += targets - seen
+        seen |= targets
+    return False
+
+
+def _symbols_of(tables: Tables, number: int) -> set[int]:
+    """The symbols of the tables that events of a class can have."""
+    return {number} if tables.instants is None else {place[number] for place in tables.instants}
 
 
 def way_of(

@@ -100,6 +100,10 @@ def for_each(rng: random.Random, text: str, plan: Plan, time: str | None = None)
         condition = _condition(rng, plan)
         if condition:
             formula = f"({formula}) FILTER {condition}"
+    key = re.search(r"PARTITION BY (\w+)", text)
+    if key and plan.answer.labels and rng.random() < 0.4:
+        label = rng.choice(plan.answer.labels).name
+        formula = f"({formula}) FILTER `{label}`.{key[1]} = rule.{key[1]}"
     lines[where] = f"WHERE {formula}"
     is_listed = "SELECT TOTAL" in lines[0] or "COLLAPSED" in lines[0]
     numeric = [name for name in ("value", "ratio", "id", "number") if f"{name}: " in event[1]]
