@@ -1,5 +1,6 @@
 """Random queries in random slices of time: each slice against the rows of the whole answer that the
-reference knows then, so that the slices are together the whole.
+reference knows then, so that the slices are together the whole. Slices are batches and streams: a
+batch and then a stream, and a stream behind another.
 
 By hand: `python tests/seeds/test_random_slices.py 0 500`.
 """
@@ -23,6 +24,7 @@ from celc_runtime.chain.columns import levels_of
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.run.feeding import read_all
+from celc_runtime.stream.formats import StreamOptions
 from engines import engines, in_parts, interpreted, only_query, table_of
 from parameters import rows_table
 from queries_over_queries import batches_for, source_table
@@ -30,6 +32,7 @@ from reference import known_time
 from strategies import EVERYTHING, SHORTER, Feature, random_query
 from strategies_absences import branching_absence_query, correlated_absence_query
 from strategies_queries import random_chain
+from streams_by_hand import EVENT_TIME, SlicedStream, in_milliseconds, instant, streamed_table
 from test_random import TOO_LARGE
 from test_random_limits import stream_of
 from test_random_queries_over_queries import _OF_ATTRIBUTES as OF_ATTRIBUTES
@@ -67,16 +70,20 @@ def sliced_query(rng: random.Random) -> str:
     return text
 
 
-def cuts_of(rng: random.Random, times: Iterable[Any]) -> list[Bounds]:
-    """Two to six slices that are together all time: cut at events, between them and behind."""
+def cuts_of(rng: random.Random, times: Iterable[Any], step: Any = None) -> list[Bounds]:
+    """Two to six slices that are together all time: cut at events, between them and behind. step:
+    how far from an event; None: by the type of the times."""
     known = sorted({*times})
     if not known:
         return []
-    step: Any = 1
-    if isinstance(known[0], dt.date):
+    if step is not None:
+        pass
+    elif isinstance(known[0], dt.date):
         step = dt.timedelta(1) if not isinstance(known[0], dt.datetime) else dt.timedelta(seconds=1)
     elif isinstance(known[0], float):
         step = 0.5
+    else:
+        step = 1
     drawn = {rng.choice(known) + rng.randint(-1, 3) * step for _ in range(rng.randint(1, 5))}
     cuts = sorted(drawn)
     return [*zip([None, *cuts], [*cuts, None], strict=True)]
@@ -185,6 +192,71 @@ def _check_chain(rng: random.Random) -> Iterator[str]:
         yield compare(rng, chain.text, query, table, batches)
 
 
+def _check_streams(rng: random.Random) -> Iterator[str]:
+    """Slices of which some are streams: their lengths in `ts` are milliseconds."""
+    text = in_milliseconds(sliced_query(rng))
+    try:
+        with interpreted():
+            matchers = engines(text, Options((EVENT_TIME,), ("row",)))
+    except CelError as problem:
+        codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+        assert codes <= TOO_LARGE | {"unknown-label"}, f"{codes}: {text}"
+        return
+    query = only_query(rng.choice([*matchers.values()]))
+    for _ in range(2):
+        events = stream_of(rng, text)
+        if query.plan.choice.ruled_out or "ts" not in events[0]:
+            continue
+        timed = [
+            {**event, "row": row, EVENT_TIME: instant(10 + int(event["ts"]))}
+            for row, event in enumerate(events)
+        ]
+        yield compare_streams(rng, text, query, table_of(query.plan, timed))
+
+
+def compare_streams(rng: random.Random, text: str, query: CompiledQuery, table: pa.Table) -> str:
+    """Compare slices of a query that are batches at first, and streams from some slice on, with the
+    whole; returns what came of it."""
+    routes = Route.UNBOUNDED, Route.AFTER, Route.UNTIL
+    if any(why_not(query.program, route) is not None for route in routes):
+        return "refused as a stream"
+    slices = cuts_of(rng, table.column(EVENT_TIME).to_pylist(), dt.timedelta(milliseconds=1))
+    closed = query.with_options(positions=False, at_end="closed")
+    whole, batches = closed.match_table(table).to_pylist(), rng.randint(0, len(slices) - 1)
+    together = Counter[str]()
+    for number, (after, until) in enumerate(slices):
+        if number < batches:
+            way = "a batch"
+            found = query.match_table(table, after=after, until=until).to_pylist()
+        else:
+            way = "a stream"
+            found = _streamed(rng, query, table, after, until)
+        wanted = []
+        for row in whole:
+            time = known_time(text, row)
+            if (after is None or time > after) and (until is None or time <= until):
+                wanted.append(row)
+        assert _counted(found) == _counted(wanted), (
+            f"{way} of {after} to {until} lacks {_counted(wanted) - _counted(found)}, and has "
+            f"{_counted(found) - _counted(wanted)}\n{text}\n{table.to_pylist()}"
+        )
+        together += _counted(found)
+    assert together == _counted(whole)
+    return "streams" if whole else "no rows"
+
+
+def _streamed(
+    rng: random.Random, query: CompiledQuery, table: pa.Table, after: Any, until: Any
+) -> list[Any]:
+    options = StreamOptions({"row": "LONG"})
+    if after is None and until is None:
+        bare = CompiledQuery(query.program.on_spark)
+        return streamed_table(bare, table, rng, options)
+    stream = SlicedStream.of(query, after, until)
+    found = streamed_table(stream.query, stream.events_of(table), rng, options)
+    return stream.rows_of(found)
+
+
 def check_case(rng: random.Random, case: Case) -> str:
     """The events of a case in slices, in the order of its call."""
     try:
@@ -207,7 +279,10 @@ def check(seed: int) -> Counter[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return Counter((_check_chain if rng.random() < 0.3 else _check_one)(rng))
+            kind = rng.random()
+            if kind < 0.3:
+                return Counter(_check_chain(rng))
+            return Counter((_check_streams if kind < 0.6 else _check_one)(rng))
         except Exception as problem:
             problem.add_note(f"seed {seed}")
             raise
@@ -215,7 +290,8 @@ def check(seed: int) -> Counter[str]:
 
 def test_slices_are_together_the_whole() -> None:
     found = sum(map(check, range(30)), Counter())
-    assert found["rows"] > 20, found
+    assert found["rows"] > 10, found
+    assert found["streams"] > 3, found
 
 
 @pytest.mark.long
@@ -236,7 +312,8 @@ def test_cases_in_slices(stem: str) -> None:
 @pytest.mark.parametrize("first", range(100, 2100, 500))
 def test_many_slices_are_together_the_whole(first: int) -> None:
     found = sum(map(check, range(first, first + 500)), Counter())
-    assert found["rows"] > 300, found
+    assert found["rows"] > 200, found
+    assert found["streams"] > 60, found
 
 
 if __name__ == "__main__":

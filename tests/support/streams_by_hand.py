@@ -11,12 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
+from celc_runtime.arrow.tables.slices import Slice, slice_of
 from celc_runtime.program import Rows
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.packing import packed
@@ -239,13 +241,26 @@ def _streamed(
     time: str,
     rules: Rows | None,
 ) -> list[dict[str, Any]]:
+    # As Spark makes them, before Python.
+    table = with_derived(query.plan, table_of(query.plan, events))
+    return streamed_table(query, table, rng, options, largest, time, rules)
+
+
+def streamed_table(
+    query: CompiledQuery,
+    table: pa.Table,
+    rng: random.Random,
+    options: StreamOptions | None,
+    largest: int = 3,
+    time: str = EVENT_TIME,
+    rules: Rows | None = None,
+) -> list[dict[str, Any]]:
+    """The rows of `streamed` events that are a table already, with their derived columns."""
     operator = Operator(query, options, rng=rng, rules=rules)
-    times = [microseconds(event[time]) for event in events]
+    times = [microseconds(one) for one in table.column(time).to_pylist()]
     # An event of the very time of the watermark would be late.
     delays = (0, 1, 2, 5, 1000) if len(set(times)) == len(times) else (1, 2, 5, 1000)
     delay = rng.choice(delays)
-    # As Spark makes them, before Python.
-    table = with_derived(query.plan, table_of(query.plan, events))
     rows: list[dict[str, Any]] = []
     for chosen, watermark in micro_batches(times, delay, rng, largest):
         rows += operator.advance(table.take(chosen) if chosen else None, watermark)
@@ -331,6 +346,34 @@ def streamed_behind(
         [{name: row[name] for name in names} for row in matches],
         [event for event in events if event["row"] not in refused],
     )
+
+
+class SlicedStream(NamedTuple):
+    """A query and events as `match_stream` with `after` or `until` reads them: it goes on behind
+    `until`, and passes on what is known in between."""
+
+    query: CompiledQuery
+    slice: Slice
+
+    @classmethod
+    def of(cls, query: CompiledQuery, after: Any, until: Any) -> SlicedStream:
+        """Raises EventError where the query has no such slices."""
+        found = slice_of(query.program.on_spark, after, until, goes_on=True)
+        assert found is not None
+        return cls(CompiledQuery(found.program), found)
+
+    def events_of(self, table: pa.Table) -> pa.Table:
+        """The events that are read."""
+        stretch = replace(self.slice.read, high=None)
+        return stretch.of_events(self.query.plan, table)
+
+    def rows_of(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows that are passed on."""
+        if not rows:
+            return []
+        schema = self.query.output_schema
+        batches = pa.Table.from_pylist([*rows], schema).combine_chunks().to_batches()
+        return [row for batch in self.slice.keeps(batches) for row in batch.to_pylist()]
 
 
 def microseconds(time: dt.datetime) -> int:
