@@ -57,6 +57,12 @@ class Rows:
         columns = {name: one.take(chosen) for name, one in self.columns.items()}
         return Rows(len(numbers), columns, self.made)
 
+    def with_column(self, name: str, column: pa.Array) -> Rows:
+        """The rows with other values in a column. Both have what is made of either."""
+        found = Rows(self.count, {**self.columns, name: column}, self.made)
+        object.__setattr__(found, "kept", self.kept)
+        return found
+
     @property
     def batch(self) -> pa.RecordBatch:
         """The rows in a form that can be sent to other processes."""

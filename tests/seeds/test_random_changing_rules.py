@@ -15,15 +15,16 @@ import random
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventWarning
 from celc_runtime.program import Program
 from celc_runtime.rules.rows import rows_of
-from celc_runtime.stream import changing_rules
+from celc_runtime.stream import held_rules, rule_versions
 from celc_runtime.stream.changing_rules import (
     ChangingTask,
     finished_matches,
@@ -60,6 +61,15 @@ _PAIR = "(A AS x ; B AS y) FILTER y.v >= rule.low"
 _LABELS = "x[v], y[v], rule FOR EACH rule WHERE"
 _WITHIN = "WITHIN {w} MILLISECONDS [event_time]"
 _FOR = "FOR {d} MILLISECONDS"
+_KEY = "PARTITION BY id"
+_NAMED = (
+    f"SELECT {_LABELS} {_PAIR} AND x.id = rule.low {_KEY} {_WITHIN}",
+    f"SELECT {_LABELS} {_PAIR} AND y.id = rule.key {_KEY} {_WITHIN}",
+    f"SELECT {_LABELS} A AS x ; !C ; B AS y FILTER x.id = rule.low PARTITION BY id, v {_WITHIN}",
+    f"SELECT x[v], rule FOR EACH rule WHERE (A AS x ; !B {_FOR}) FILTER x.id = rule.low {_KEY}",
+    "SELECT x[v], rule FOR EACH rule WHERE (A AS x OR B AS x) FILTER x.id = rule.low "
+    "AND x.v = rule.key PARTITION BY id, v",
+)
 _QUERIES = (
     f"SELECT {_LABELS} {_PAIR} {_WITHIN}",
     f"SELECT {_LABELS} {_PAIR} PARTITION BY id {_WITHIN}",
@@ -77,6 +87,8 @@ _QUERIES = (
     f"SELECT {_LABELS} (A AS x : B AS y) FILTER y.v >= rule.low {_WITHIN}",
     f"SELECT {_LABELS} A AS x ; FIRST B AS y FILTER y.v >= rule.low {_WITHIN}",
     f"SELECT {_LABELS} {_PAIR} WITHIN 3 EVENTS",
+    *_NAMED,
+    *_NAMED,
 )
 
 
@@ -213,7 +225,7 @@ def saved(operator: ChangingOperator) -> tuple[Any, ...]:
 def restore(operator: ChangingOperator, before: tuple[Any, ...]) -> None:
     """Go back to what was stored, in another worker."""
     operator.headers, operator.segments, operator.timers, operator.watermark = before
-    changing_rules._cache.clear()
+    rule_versions._cache.clear()
 
 
 def streamed(
@@ -222,7 +234,7 @@ def streamed(
     """The rows that come out, and what became of the rules."""
     told, waiting = Told(), [*rules]
     ahead = rng.choice((2, 10, 100))  # so many milliseconds before their `since` rows come, or less
-    operator = ChangingOperator(query, StreamOptions({}, buckets=rng.choice((1, 1, 3))), rng=rng)
+    operator = ChangingOperator(query, StreamOptions({}, buckets=rng.choice((1, 3, 5))), rng=rng)
     if not query.plan.source.partition_by:
         operator = ChangingOperator(query, StreamOptions({}), rng=rng)
     table = table_of(query.plan, events)
@@ -236,7 +248,7 @@ def streamed(
                 waiting.remove(row)
                 arriving.append(row)
         again = [row for row, _ in told.rows if rng.random() < 0.05]
-        for row in sorted(arriving, key=_sort_key):
+        for row in in_taken_order(query, arriving):
             told.add(row, watermark or None)
         both = [*arriving, *again]
         rng.shuffle(both)
@@ -245,8 +257,17 @@ def streamed(
     return [*found, *operator.finish()], told
 
 
-def _sort_key(row: Row) -> tuple[Any, ...]:
-    return tuple((row[name] is None, 0 if row[name] is None else row[name]) for name in row)
+def in_taken_order(query: CompiledQuery, rows: Sequence[Row]) -> list[Row]:
+    """Rows of one micro-batch in the order in which buckets take them, where two exclude each
+    other."""
+    parameters = query.plan.source.parameters
+    assert parameters is not None
+    read = replace(parameters, valid=None)
+    digests = [
+        held_rules.Told.of(parameters, rows_of("q", read, rows_table(query, [row]))).digests[0]
+        for row in rows
+    ]
+    return [rows[place] for place in np.argsort(digests, kind="stable")]
 
 
 def wanted_of(query: CompiledQuery, events: Sequence[Row], told: Told) -> list[Row]:

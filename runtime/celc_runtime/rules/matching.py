@@ -135,22 +135,26 @@ def pair_batch(
     events: Events,
     of_rows: np.ndarray,
     chosen: np.ndarray,
+    numbers: np.ndarray | None = None,
 ) -> pa.RecordBatch:
-    """Pairs as events of `over_pairs`: rows by number (int64), events by index (int32)."""
-    places, numbers = pa.array(chosen), pa.array(of_rows)
+    """Pairs as events of `over_pairs`: rows by their places (int64), events by index (int32).
+
+    numbers: int64[pairs], by which the query names the rows; None: their places.
+    """
+    places, of_places = pa.array(chosen), pa.array(of_rows)
     source = events.columns
     columns = {
         name: pc.take(source.column(name), places, boundscheck=False)
         for name in source.schema.names
     }
     for column, name in parameters.columns:
-        columns[column] = pc.take(rows.columns[name], numbers, boundscheck=False)
+        columns[column] = pc.take(rows.columns[name], of_places, boundscheck=False)
     for pattern in parameters.patterns:
         columns[pattern.column] = _answers(pattern, rows, events, of_rows, chosen)
     if parameters.position is not None:
         columns[parameters.position] = pa.array(events.positions[chosen])
     if not parameters.row_by_row:
-        columns[parameters.number] = numbers
+        columns[parameters.number] = of_places if numbers is None else pa.array(numbers)
     return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
@@ -162,13 +166,17 @@ def pair_batches(
     Each item is (int64, the rows; int32, the events; the pairs as events of `over_pairs`). There is
     at least one batch, which may have no pairs.
     """
-    parameters = parameters_of(plan)
-    columns, of_rows = with_one_dictionary(over_events(plan), events.columns, rows.columns)
-    events, coded = replace(events, columns=columns), replace(rows, columns=of_rows)
+    parameters, events_plan = parameters_of(plan), over_events(plan)
+    events = replace(events, columns=with_one_dictionary(events_plan, events.columns, {})[0])
     pairs = pairs_of(plan, index_of(rows, parameters.concerns), rows.count, events)
     for first, behind in [*pairs.chunks(most)] or [(0, 0)]:
         numbers, chosen = pairs.of(first, behind)
-        yield numbers, chosen, pair_batch(parameters, coded, events, numbers, chosen)
+        # Few of many rows concern an event, so only these are coded.
+        paired, places = np.unique(numbers, return_inverse=True)
+        few = rows.take(paired)
+        columns, of_rows = with_one_dictionary(events_plan, events.columns, few.columns)
+        of_events, few = replace(events, columns=columns), replace(few, columns=of_rows)
+        yield numbers, chosen, pair_batch(parameters, few, of_events, places, chosen, numbers)
 
 
 def _answers(

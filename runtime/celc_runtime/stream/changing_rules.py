@@ -22,7 +22,6 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +32,7 @@ from celc_runtime.arrow.events.paths import received
 from celc_runtime.arrow.tables.known_times import known_of, longest_absence
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import DECIDED_TIME
-from celc_runtime.program import Program, Rows, ShippedFunction
+from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.rules.inner import over_events, parameters_of
@@ -42,10 +41,12 @@ from celc_runtime.rules.rows import rows_of
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.emitted import emitting
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
-from celc_runtime.stream.held_rules import HeldRules
+from celc_runtime.stream.held_rules import Told
 from celc_runtime.stream.one_bucket.bucket import set_timer
 from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.packing import PACKED_SCHEMA, ROWS_AT_ONCE, encoded_pairs, packed
+from celc_runtime.stream.rule_places import attributes_of_keys, places_of
+from celc_runtime.stream.rule_versions import RulesNote, RulesStore, Version, sum_of
 from celc_runtime.stream.rules import all_concern, stream_program
 from celc_runtime.stream.stored.blocks import IN_TIME, RULES, TOO_FAR, Block, block_of, stored_rows
 from celc_runtime.stream.stored.known_starts import END_OF_TIME
@@ -69,11 +70,7 @@ OWN_COUNTS = ("rules", "rules_added", "rules_ended", "rules_late")
 _LEAST_PLACE = -2  # the greatest number of a segment; those of the stream of pairs are from 0 on
 _MOST_SEGMENTS = 16  # of waiting events; more are merged
 _HEAD = struct.Struct("<BIQ")  # the version, the length of the note, a sum of it
-_VERSION = 1
-
-_CACHED = 8  # tables of rows, with their indices
-_cache: dict[int, tuple[bytes, HeldRules, Rows]] = {}
-"""The rows that buckets of this worker hold, by a sum of their bytes: buckets hold the same."""
+_VERSION = 2
 
 
 # --- the state ------------------------------------------------------------------------------------
@@ -85,7 +82,7 @@ class _Note:
 
     next_place: int = _LEAST_PLACE
     watermark: int | None = None  # of the last micro-batch, in microseconds
-    rules: tuple[int, int, int] | None = None  # the place of the rows, their sum, their bytes
+    rules: RulesNote = RulesNote()
     waiting: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     """Segments: place, sum, bytes, events, the earliest time."""
 
@@ -93,7 +90,7 @@ class _Note:
         text = json.dumps(
             [self.next_place, self.watermark, self.rules, self.waiting], separators=(",", ":")
         ).encode()
-        return _HEAD.pack(_VERSION, len(text), _sum(text)) + text
+        return _HEAD.pack(_VERSION, len(text), sum_of(text)) + text
 
 
 def split_header(header: bytes | None) -> tuple[_Note, bytes | None]:
@@ -108,23 +105,17 @@ def split_header(header: bytes | None) -> tuple[_Note, bytes | None]:
         )
     _, size, known = _HEAD.unpack_from(header)
     text = header[_HEAD.size : _HEAD.size + size]
-    if len(text) < size or _sum(text) != known:
+    if len(text) < size or sum_of(text) != known:
         raise StateError("the checkpoint is damaged: the note of its rules has another sum")
     next_place, watermark, rules, waiting = json.loads(text)
-    note = _Note(
-        next_place, watermark, None if rules is None else tuple(rules), [*map(tuple, waiting)]
-    )
+    note = _Note(next_place, watermark, RulesNote.of(rules), [*map(tuple, waiting)])
     return note, header[_HEAD.size + size :]
 
 
-def _sum(data: bytes) -> int:
-    """A number that tells bytes from others."""
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
-
-
-def _loaded(load: Callable[[int], bytes | None], place: int, known: int, size: int) -> bytes:
+def _loaded(load: Callable[[int], bytes | None], segment: tuple[int, ...]) -> bytes:
+    place, known, size, *_ = segment
     data = load(place)
-    if data is None or len(data) != size or _sum(data) != known:
+    if data is None or len(data) != size or sum_of(data) != known:
         raise StateError(f"the checkpoint is damaged: segment {place} has another sum")
     return data
 
@@ -135,8 +126,7 @@ class _Opened:
 
     note: _Note
     load: Callable[[int], bytes | None]
-    held: HeldRules
-    rows: Rows  # the rows that are held, as events are paired with them
+    version: Version  # the rows with which events are paired
     written: dict[int, bytes] = field(default_factory=dict)
     removed: list[int] = field(default_factory=list)
 
@@ -145,7 +135,7 @@ class _Opened:
         place = self.note.next_place
         self.note.next_place -= 1
         self.written[place] = data
-        return place, _sum(data), len(data)
+        return place, sum_of(data), len(data)
 
     def remove(self, place: int) -> None:
         if place in self.written:
@@ -155,7 +145,7 @@ class _Opened:
 
     def data(self, segment: tuple[int, ...]) -> bytes:
         found = self.written.get(segment[0])
-        return found or _loaded(self.load, segment[0], segment[1], segment[2])
+        return found or _loaded(self.load, segment)
 
 
 # --- the operator ---------------------------------------------------------------------------------
@@ -172,7 +162,9 @@ class ChangingTask(BucketTask):
         self._outer = row_layout(over_events(program.plan), options.tiebreak_types)
         order = program.plan.source.order_by[0]
         self._time = [one.name for one in self._outer.fields].index(order)
-        self._stays = stays_of(program)
+        self._store = RulesStore(
+            f"{program.name} of {program.text}", self._parameters, stays_of(program)
+        )
 
     def step(
         self,
@@ -213,7 +205,7 @@ class ChangingTask(BucketTask):
         note, of_pairs = split_header(header)
         number = self._number(label, of_pairs)
         opened = self._opened(note, load)
-        own = self._take_rules(opened, received, watermark)
+        own, leave_rules = self._take_rules(opened, received, watermark)
         events = [block for block in received if block.kind == IN_TIME and block.events]
         behind = self._receive(opened, events, watermark)
         passed = self._passed(opened, watermark)
@@ -223,7 +215,9 @@ class ChangingTask(BucketTask):
         self._reader.receive(bucket, [arrived] if arrived.events else [], watermark)
         self._reader.run(bucket, watermark, never_late=self._pairs(opened, passed))
         found = [self._shown(opened, batch) for batch in bucket.step.matches]
-        own |= self._forget(opened, watermark)
+        leave_rules()
+        if watermark is not None:
+            note.watermark = watermark if note.watermark is None else max(note.watermark, watermark)
         due = self._reader.store(bucket, watermark)
         if opened.note.waiting:
             least = min(segment[4] for segment in opened.note.waiting)
@@ -238,7 +232,7 @@ class ChangingTask(BucketTask):
         step.removed += opened.removed
         step.waiting += sum(segment[3] for segment in opened.note.waiting)
         step.size += sum(segment[2] for segment in opened.note.waiting)
-        step.size += 0 if opened.note.rules is None else opened.note.rules[2]
+        step.size += opened.note.rules.size
         return step, own
 
     @property
@@ -250,71 +244,30 @@ class ChangingTask(BucketTask):
     # --- rows -------------------------------------------------------------------------------------
 
     def _opened(self, note: _Note, load: Callable[[int], bytes | None]) -> _Opened:
-        if note.rules is None:
-            held = HeldRules.none(self._parameters)
-            return _Opened(note, load, held, self._paired(held))
-        place, known, size = note.rules
-        key = hash((self._query.text, known, size))
-        cached = _cache.get(key)
-        if cached is None:
-            data = _loaded(load, place, known, size)
-            held = HeldRules.read(self._parameters, data)
-            cached = data, held, self._paired(held)
-            self._remember(key, cached)
-        return _Opened(note, load, *cached[1:])
-
-    @staticmethod
-    def _remember(key: int, found: tuple[bytes, HeldRules, Rows]) -> None:
-        while len(_cache) >= _CACHED:
-            del _cache[next(iter(_cache))]
-        _cache[key] = found
-
-    def _paired(self, held: HeldRules) -> Rows:
-        assert self._parameters.valid is not None
-        return held.paired(self._parameters.valid)
+        return _Opened(note, load, self._store.opened(note.rules, partial(_loaded, load)))
 
     def _take_rules(
         self, opened: _Opened, received: Sequence[Block], watermark: int | None
-    ) -> dict[str, int]:
-        arrived = [block for block in received if block.kind == RULES]
-        own = dict.fromkeys(OWN_COUNTS, 0)
-        if arrived:
-            schema = pa.schema([(name, one.type) for name, one in opened.held.rows.columns.items()])
-            batches = [
-                pa.ipc.read_record_batch(pa.py_buffer(block.content), schema) for block in arrived
-            ]
-            table = pa.Table.from_batches(batches)
-            rows = rows_of(self._query.name, replace(self._parameters, valid=None), table)
-            held, found = opened.held.with_arrived(self._parameters, rows, watermark)
+    ) -> tuple[dict[str, int], Callable[[], None]]:
+        """The counts of the rows that arrive, and what is to be done behind the events."""
+        blocks = [block for block in received if block.kind == RULES]
+        own, left = dict.fromkeys(OWN_COUNTS, 0), _nothing
+        if blocks:
+            told = [Told.read(self._parameters, block.content) for block in blocks]
+            before, arrived = opened.version, Told.joined(told)
+            opened.version, found, entry = self._store.taken(
+                opened.note.rules, before, arrived, watermark
+            )
             own["rules_added"], own["rules_late"] = found
-            self._hold(opened, held)
-        own["rules_ended"] = opened.held.ended(opened.note.watermark, watermark)
-        return own
+            left = partial(self._leave, opened, before, entry, watermark)
+        own["rules_ended"] = opened.version.held.ended(opened.note.watermark, watermark)
+        own["rules"] = self._store.counted(opened.version.held, watermark)
+        return own, left
 
-    def _hold(self, opened: _Opened, held: HeldRules) -> None:
-        """Store the rows that are held from now on, if they are others."""
-        data, note = held.written(), opened.note
-        known = _sum(data)
-        if note.rules is not None and note.rules[1:] == (known, len(data)):
-            return
-        if note.rules is not None:
-            opened.remove(note.rules[0])
-        note.rules = opened.store(data)
-        key = hash((self._query.text, known, len(data)))
-        cached = _cache.get(key)
-        if cached is None or cached[0] != data:
-            cached = data, held, self._paired(held)
-            self._remember(key, cached)
-        opened.held, opened.rows = cached[1:]
-
-    def _forget(self, opened: _Opened, watermark: int | None) -> dict[str, int]:
-        held = opened.held.without_forgotten(self._parameters, watermark, self._stays)
-        if held is not opened.held:
-            self._hold(opened, held)
-        if watermark is not None:
-            before = opened.note.watermark
-            opened.note.watermark = watermark if before is None else max(before, watermark)
-        return {"rules": opened.held.rows.count}
+    def _leave(self, opened: _Opened, before: Version, entry: bytes, watermark: int | None) -> None:
+        opened.note.rules = self._store.left(
+            opened.note.rules, before, opened.version, entry, watermark, opened
+        )
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -373,32 +326,47 @@ class ChangingTask(BucketTask):
 
     def _pairs(self, opened: _Opened, rows: PackedRows) -> PackedRows:
         """The pairs of events with rows that they can concern, as events of the stream below."""
-        layout, held = self._formats.events, opened.held
+        layout = self._formats.events
         count = len(rows.records)
-        if not count or not held.rows.count:
+        if not count:
             return layout.nothing
         names = [one.name for one in self._outer.fields]
         columns = pa.RecordBatch.from_arrays(self._outer.columns(rows), names)
         codes = self._outer.codes(rows).astype(np.int64)
         nowhere = np.zeros(count, np.int64)
         events = Events(columns, codes, nowhere, nowhere)
-        parts = []
-        for places, chosen, batch in pair_batches(self._all, opened.rows, events, ROWS_AT_ONCE):
-            number = batch.schema.get_field_index(self._parameters.number)
-            batch = batch.set_column(
-                number, self._parameters.number, pa.array(held.numbers[places])
-            )
-            plan = self._program.plan
-            parts.append(encoded_pairs(plan, layout, self._options, batch, codes[chosen]))
+        parts = [
+            self._encoded(batch, numbers[places], codes[chosen], is_held[places])
+            for (numbers, of_part), is_held in opened.version.paired
+            for places, chosen, batch in pair_batches(self._all, of_part, events, ROWS_AT_ONCE)
+        ]
         return layout.joined(parts)
+
+    def _encoded(
+        self, batch: pa.RecordBatch, numbers: np.ndarray, codes: np.ndarray, is_held: np.ndarray
+    ) -> PackedRows:
+        """Pairs as rows of the stream below. numbers: int64[pairs], of their rows; is_held:
+        bool[pairs], which of these have not been forgotten."""
+        name = self._parameters.number
+        batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(numbers))
+        if not is_held.all():
+            batch, codes = batch.filter(pa.array(is_held)), codes[is_held]
+        plan = self._program.plan
+        return encoded_pairs(plan, self._formats.events, self._options, batch, codes)
 
     def _shown(self, opened: _Opened, matches: pa.RecordBatch) -> pa.RecordBatch:
         """Matches of pairs as matches of the query."""
         place = 0 if self._query.plan.answer.match_id is None else 1
-        numbers = np.asarray(matches.column(place))
-        places = pa.array(opened.held.places_of(numbers))
-        matches = matches.set_column(place, matches.schema.field(place), places)
-        return with_rows(self._query, opened.rows, matches)
+        found, places = np.unique(np.asarray(matches.column(place)), return_inverse=True)
+        held = opened.version.held
+        rows = held.told.rows.take(held.places_of(found))
+        numbers = pa.array(places.astype(np.int64))
+        matches = matches.set_column(place, matches.schema.field(place), numbers)
+        return with_rows(self._query, rows, matches)
+
+
+def _nothing() -> None:
+    return
 
 
 def stays_of(program: Program) -> int | None:
@@ -422,16 +390,23 @@ def stays_of(program: Program) -> int | None:
 def packed_rules(
     program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the table that a task reads, as a value of bytes for each bucket."""
-    parameters = replace(parameters_of(program.plan), valid=None)
-    labels = labels_of(options.buckets)
+    """The rows of the table that a task reads, as values of bytes for buckets."""
+    parameters, labels = parameters_of(program.plan), labels_of(options.buckets)
+    keys = row_layout(over_events(program.plan), options.tiebreak_types).of_keys
+    named = attributes_of_keys(all_concern(program.plan), keys)
     for batch in map(received, batches):
         if not len(batch):
             continue
-        rows = rows_of(program.name, parameters, pa.Table.from_batches([batch]))
-        block = Block.of_content(RULES, rows.count, bytes(rows.batch.serialize()))
-        data = pa.array([block.data] * len(labels), pa.binary())
-        yield pa.RecordBatch.from_arrays([pa.array(labels, pa.int32()), data], schema=PACKED_SCHEMA)
+        table = pa.Table.from_batches([batch])
+        rows = rows_of(program.name, replace(parameters, valid=None), table)
+        found, blocks = [], []
+        told = Told.of(parameters, rows)
+        for bucket, of_bucket in places_of(parameters, named, keys, told, len(labels)):
+            content = bytes(of_bucket.batch.serialize())
+            found.append(labels[bucket])
+            blocks.append(Block.of_content(RULES, of_bucket.rows.count, content).data)
+        arrays = [pa.array(found, pa.int32()), pa.array(blocks, pa.binary())]
+        yield pa.RecordBatch.from_arrays(arrays, schema=PACKED_SCHEMA)
 
 
 def packed_events(

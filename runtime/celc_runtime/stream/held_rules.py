@@ -11,6 +11,10 @@ A row is forgotten when nothing of it can come any more. One that was cut by a l
 be read again, and would then count until its own end. So the later version stays as long as that
 (`guards`).
 
+A row whose partition is known (`rule_places`) is paired in one bucket. Of such a row other buckets
+hold no more than its key and its times, as far as they need them to know where versions begin and
+end. A hash of all attributes tells rows of one key and one `since` apart.
+
 Rejected: all versions for ever, which grows with each change; a table in Spark's state with a key
 for each version, which every bucket would have to read as a whole.
 """
@@ -20,26 +24,28 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import numbers
+from celc_runtime.arrow.matches.match_ids import hashes
+from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.parameters import Parameters, Validity
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Rows
-from celc_runtime.rules.rows import first_of_equal
 from celc_runtime.rules.versions import check_times, coded_keys
-from celc_runtime.stream.rules import in_one_order
 
 ALWAYS, FOR_EVER = -(1 << 63), (1 << 63) - 1
 """The first and the last time (microseconds) of rows without bounds."""
 
-_HEAD = struct.Struct("<qq")
-_OWN = ("#number", "#first", "#last", "#guards")
+_HEAD = struct.Struct("<q")
+_DIGEST, _OWN = "#digest", "#own"
+_KEPT = ("#number", "#first", "#last", "#guards")
 
 
 class Arrived(NamedTuple):
@@ -49,16 +55,89 @@ class Arrived(NamedTuple):
     late: int  # rows that came late, or that another row of their key and `since` forbids
 
 
+class Told(NamedTuple):
+    """Rows as a bucket is told of them."""
+
+    rows: Rows  # the attributes of the set
+    digests: np.ndarray  # int64, hashes of all attributes
+    own: np.ndarray  # bool, the rows that the bucket pairs with events; of others much is NULL
+
+    @classmethod
+    def of(cls, parameters: Parameters, rows: Rows) -> Told:
+        """Rows for a bucket that pairs events with them."""
+        declared = {one.name: rows.columns[one.name] for one in parameters.attributes}
+        digests = hashes(declared, rows.count)[0].view(np.int64)
+        return cls(Rows(rows.count, declared), digests, np.ones(rows.count, np.bool_))
+
+    @classmethod
+    def none(cls, parameters: Parameters) -> Told:
+        columns = {one.name: pa.array([], arrow_type(one.type)) for one in parameters.attributes}
+        return cls(Rows(0, columns), np.zeros(0, np.int64), np.zeros(0, np.bool_))
+
+    def for_others(self, parameters: Parameters) -> Told:
+        """The same rows for buckets that do not pair events with them."""
+        valid = valid_of(parameters)
+        needed = {parameters.attributes[0].name, valid.since, valid.until}
+        columns = {
+            name: column if name in needed else pa.nulls(self.rows.count, column.type)
+            for name, column in self.rows.columns.items()
+        }
+        return Told(Rows(self.rows.count, columns), self.digests, np.zeros_like(self.own))
+
+    def take(self, places: np.ndarray) -> Told:
+        """The rows at places (int64)."""
+        return Told(self.rows.take(places), self.digests[places], self.own[places])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Told]) -> Told:
+        """Rows one after another."""
+        return cls(
+            joined([part.rows for part in parts]),
+            np.concatenate([part.digests for part in parts]),
+            np.concatenate([part.own for part in parts]),
+        )
+
+    def in_one_order(self) -> Told:
+        """Each row once, in an order that depends only on their values. It is the same in all
+        buckets, so that of two rows that exclude each other all take the same one."""
+        return self.take(np.unique(self.digests, return_index=True)[1])
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """In a form that can be written."""
+        columns = [*self.rows.columns.values(), pa.array(self.digests), pa.array(self.own)]
+        return pa.RecordBatch.from_arrays(columns, [*self.rows.columns, _DIGEST, _OWN])
+
+    @classmethod
+    def of_batch(cls, parameters: Parameters, batch: pa.RecordBatch) -> Told:
+        """The rows of such a batch, which may have more columns."""
+        columns = {one.name: batch.column(one.name) for one in parameters.attributes}
+        own = batch.column(_OWN).to_numpy(zero_copy_only=False)
+        return cls(Rows(len(batch), columns), np.asarray(batch.column(_DIGEST)), own)
+
+    @classmethod
+    def read(cls, parameters: Parameters, data: bytes) -> Told:
+        """The rows of the Arrow message of a batch."""
+        message = pa.py_buffer(data)
+        return cls.of_batch(parameters, pa.ipc.read_record_batch(message, _schema(parameters)))
+
+
+def _schema(parameters: Parameters, more: Sequence[str] = ()) -> pa.Schema:
+    fields = [pa.field(one.name, arrow_type(one.type)) for one in parameters.attributes]
+    fields += [pa.field(_DIGEST, pa.int64()), pa.field(_OWN, pa.bool_())]
+    return pa.schema([*fields, *(pa.field(name, pa.int64()) for name in more)])
+
+
 @dataclass(frozen=True)
 class HeldRules:
     """The rows that a bucket holds, in the order of their numbers.
 
-    rows: the attributes of the set. numbers: int64, those by which pairs and states name them,
-    ascending. firsts, lasts: int64, the times between which labelled events lie. guards: int64,
-    up to when a forgotten version would count if it came again. next_number: of the next row.
+    numbers: int64, those by which pairs and states name them, ascending. firsts, lasts: int64, the
+    times between which labelled events lie. guards: int64, up to when a forgotten version would
+    count if it came again. next_number: of the next row.
     """
 
-    rows: Rows
+    told: Told
     numbers: np.ndarray
     firsts: np.ndarray
     lasts: np.ndarray
@@ -68,99 +147,71 @@ class HeldRules:
     @classmethod
     def none(cls, parameters: Parameters) -> HeldRules:
         """No rows."""
-        columns = {one.name: pa.array([], arrow_type(one.type)) for one in parameters.attributes}
         nothing = np.zeros(0, np.int64)
-        return cls(Rows(0, columns), nothing, nothing, nothing, nothing, 0)
+        return cls(Told.none(parameters), nothing, nothing, nothing, nothing, 0)
 
-    def paired(self, valid: Validity) -> Rows:
-        """The rows as events are paired with them."""
-        type = arrow_type(valid.type)
-        made = {valid.first: self.firsts, valid.last: self.lasts}
-        columns = {name: pa.array(times).cast(type) for name, times in made.items()}
-        return Rows(self.rows.count, {**self.rows.columns, **columns})
+    @property
+    def count(self) -> int:
+        """How many rows are held, those of other buckets among them."""
+        return len(self.numbers)
 
     def places_of(self, found: np.ndarray) -> np.ndarray:
         """int64: the places of rows by their numbers; raises StateError for a number of no row."""
-        places = np.searchsorted(self.numbers, found)
-        known = np.append(self.numbers, -1)[places] == found
+        places, known = self.find(found)
         if not known.all():
             raise StateError(f"the state has no row of number {int(found[~known][0])}")
         return places
 
+    def find(self, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(int64, the places of rows by their numbers; bool, whether there is such a row)."""
+        places = np.searchsorted(self.numbers, found)
+        return places, np.append(self.numbers, -1)[places] == found
+
     # --- rows that arrive -------------------------------------------------------------------------
 
     def with_arrived(
-        self, parameters: Parameters, arrived: Rows, watermark: int | None
+        self, parameters: Parameters, arrived: Told, watermark: int | None
     ) -> tuple[HeldRules, Arrived]:
         """The rows with those that arrived; watermark: microseconds, None: there is none yet.
 
         Raises EventError for a row that ends before it begins. Rows that are held do not change,
-        but for their last times.
+        but for their last times. Only the keys of rows that arrived are looked at one by one.
         """
-        valid = _valid(parameters)
-        arrived = in_one_order(arrived)
-        check_times(parameters, arrived)
-        held = self.rows.count
-        together = joined([self.rows, arrived])
-        begins, untils = bounds_of(valid, together)
-        is_new = np.zeros(together.count, np.bool_)
-        is_new[first_of_equal(together)] = True
-        is_new[:held] = False
+        arrived = arrived.in_one_order()
+        check_times(parameters, arrived.rows.take(np.flatnonzero(arrived.own)))
+        same = self._places_of_keys(parameters, arrived.rows)
+        fresh = np.flatnonzero(~np.isin(arrived.digests, self.told.digests[same]))
+        arrived, held = arrived.take(fresh), len(same)
+        together = joined([self.told.rows.take(same), arrived.rows])
+        begins, untils = bounds_of(valid_of(parameters), together)
         late = np.zeros(together.count, np.bool_)
         if watermark is not None:
-            late = is_new & (begins <= watermark)
-        firsts = np.concatenate([self.firsts, begins[held:]])
+            late[held:] = begins[held:] <= watermark
+        firsts = np.concatenate([self.firsts[same], begins[held:]])
         firsts[late] = (watermark or 0) + 1
-        lasts = np.concatenate([self.lasts, _before(untils[held:])])
-        kept, refused = self._cut(together, is_new, begins, firsts, lasts, parameters)
+        lasts = np.concatenate([self.lasts[same], _before(untils[held:])])
+        refused = _cut(_keys_of(parameters, together), held, begins, firsts, lasts)
+        kept = ~refused
         if watermark is not None:
             kept &= ~late | (lasts > watermark)
-        chosen = np.flatnonzero(kept)
-        added = len(chosen) - held
-        new = np.arange(self.next_number, self.next_number + added)
-        guards = np.concatenate([self.guards, np.full(arrived.count, ALWAYS)])
+        chosen = np.flatnonzero(kept[held:])
+        all_lasts = self.lasts.copy()
+        all_lasts[same] = lasts[:held]
         found = HeldRules(
-            together.take(chosen),
-            np.concatenate([self.numbers, new]),
-            firsts[chosen],
-            lasts[chosen],
-            guards[chosen],
-            self.next_number + added,
+            Told.joined([self.told, arrived.take(chosen)]) if len(chosen) else self.told,
+            np.append(self.numbers, self.next_number + np.arange(len(chosen))),
+            np.append(self.firsts, firsts[held:][chosen]),
+            np.append(all_lasts, lasts[held:][chosen]),
+            np.append(self.guards, np.full(len(chosen), ALWAYS)),
+            self.next_number + len(chosen),
         )
-        return found, Arrived(added, int(np.count_nonzero(late | refused)))
+        return found, Arrived(len(chosen), int(np.count_nonzero(late | refused)))
 
-    def _cut(
-        self,
-        together: Rows,
-        is_new: np.ndarray,
-        begins: np.ndarray,
-        firsts: np.ndarray,
-        lasts: np.ndarray,
-        parameters: Parameters,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Cut rows where later versions begin, in `lasts`.
-
-        Returns (bool[rows], which are held from now on; bool[rows], which have one key and one
-        beginning with another that was there before).
-        """
-        key = together.columns[parameters.attributes[0].name]
-        keys = np.asarray(coded_keys(key).indices)
-        kept = is_new.copy()
-        kept[: self.rows.count] = True
-        refused = np.zeros(len(kept), np.bool_)
-        changed = np.isin(keys, keys[is_new])
-        versions: dict[int, list[int]] = defaultdict(list)
-        for place in np.flatnonzero(changed & kept).tolist():
-            others = versions[int(keys[place])]
-            if is_new[place]:
-                if any(begins[other] == begins[place] for other in others):
-                    kept[place], refused[place] = False, True
-                    continue
-                for other in others:
-                    one, later = sorted((other, place), key=begins.__getitem__)
-                    lasts[one] = min(lasts[one], _before(firsts[later]))
-            others.append(place)
-        return kept, refused
+    def _places_of_keys(self, parameters: Parameters, rows: Rows) -> np.ndarray:
+        """int64: the places of the rows that are held of the keys of others."""
+        name = parameters.attributes[0].name
+        held, wanted = map(_comparable, (self.told.rows.columns[name], rows.columns[name]))
+        return np.flatnonzero(pc.is_in(held, wanted).to_numpy(zero_copy_only=False))
 
     # --- rows that are over -----------------------------------------------------------------------
 
@@ -179,64 +230,60 @@ class HeldRules:
         stays: how long after its last time something of a row can come (microseconds); None: for
         ever.
         """
-        if watermark is None or stays is None or not self.rows.count:
+        if watermark is None or stays is None or not self.count:
             return self
-        over = np.flatnonzero(self.lasts <= watermark - stays)
+        is_over = self.lasts <= watermark - stays
+        over = np.flatnonzero(is_over)
         if not len(over):
             return self
-        begins, untils = bounds_of(_valid(parameters), self.rows)
-        key = self.rows.columns[parameters.attributes[0].name]
-        keys = np.asarray(coded_keys(key).indices)
-        versions: dict[int, list[int]] = defaultdict(list)
-        for place in np.flatnonzero(np.isin(keys, keys[over])).tolist():
-            versions[int(keys[place])].append(place)
-        guards, kept = self.guards.copy(), np.ones(self.rows.count, np.bool_)
-        is_over = self.lasts <= watermark - stays
-        for places in versions.values():
-            places.sort(key=begins.__getitem__)
-            for number, place in enumerate(places):
-                until = max(int(untils[place]), int(guards[place]))
+        same = self._places_of_keys(parameters, self.told.rows.take(over))
+        rows = self.told.rows.take(same)
+        begins, untils = bounds_of(valid_of(parameters), rows)
+        guards, kept = self.guards.copy(), np.ones(self.count, np.bool_)
+        for group in _groups(_keys_of(parameters, rows)):
+            group.sort(key=begins.__getitem__)
+            for number, one in enumerate(group):
+                place = same[one]
+                until = max(int(untils[one]), int(guards[place]))
                 if not is_over[place]:
                     continue
                 if until > watermark:
-                    if number + 1 == len(places):
+                    if number + 1 == len(group):
                         continue
-                    after = places[number + 1]
+                    after = same[group[number + 1]]
                     guards[after] = max(int(guards[after]), until)
                 kept[place] = False
         if kept.all():
             return self
         chosen = np.flatnonzero(kept)
-        return replace(
-            self,
-            rows=self.rows.take(chosen),
-            numbers=self.numbers[chosen],
-            firsts=self.firsts[chosen],
-            lasts=self.lasts[chosen],
-            guards=guards[chosen],
+        return HeldRules(
+            self.told.take(chosen),
+            self.numbers[chosen],
+            self.firsts[chosen],
+            self.lasts[chosen],
+            guards[chosen],
+            self.next_number,
         )
 
     # --- bytes ------------------------------------------------------------------------------------
 
     def written(self) -> bytes:
         """The bytes of a state."""
+        of_rows = self.told.batch
         own = (self.numbers, self.firsts, self.lasts, self.guards)
-        columns = [*self.rows.columns.values(), *map(pa.array, own)]
-        batch = pa.RecordBatch.from_arrays(columns, [*self.rows.columns, *_OWN])
-        return _HEAD.pack(self.next_number, self.rows.count) + bytes(batch.serialize())
+        columns = [*of_rows.columns, *map(pa.array, own)]
+        batch = pa.RecordBatch.from_arrays(columns, [*of_rows.schema.names, *_KEPT])
+        return _HEAD.pack(self.next_number) + bytes(batch.serialize())
 
     @classmethod
     def read(cls, parameters: Parameters, data: bytes) -> HeldRules:
         """The rows of bytes whose sum has been checked."""
-        fields = [pa.field(one.name, arrow_type(one.type)) for one in parameters.attributes]
-        schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in _OWN)])
-        next_number, count = _HEAD.unpack_from(data)
+        (next_number,) = _HEAD.unpack_from(data)
         message = pa.py_buffer(data[_HEAD.size :])
-        batch = pa.ipc.read_record_batch(message, schema)
-        columns = dict(zip(schema.names[: len(fields)], batch.columns[: len(fields)], strict=True))
-        own = map(np.asarray, batch.columns[len(fields) :])
-        of_rows, firsts, lasts, guards = own
-        return cls(Rows(count, columns), of_rows, firsts, lasts, guards, next_number)
+        batch = pa.ipc.read_record_batch(message, _schema(parameters, _KEPT))
+        of_rows, firsts, lasts, guards = (np.asarray(batch.column(name)) for name in _KEPT)
+        told = Told.of_batch(parameters, batch)
+        return cls(told, of_rows, firsts, lasts, guards, next_number)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
@@ -256,13 +303,55 @@ def bounds_of(valid: Validity, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     return np.where(begins, since, ALWAYS), np.where(ends, until, FOR_EVER)
 
 
+def valid_of(parameters: Parameters) -> Validity:
+    """The times of the rows of a stream."""
+    assert parameters.valid is not None, "the rows of a stream have times"
+    return parameters.valid
+
+
+def _cut(
+    keys: np.ndarray, held: int, begins: np.ndarray, firsts: np.ndarray, lasts: np.ndarray
+) -> np.ndarray:
+    """Cut rows where later versions begin, in `lasts`; those from `held` on are new.
+
+    Returns bool[rows]: the new rows that have one key and one beginning with another that was there
+    before.
+    """
+    refused = np.zeros(len(keys), np.bool_)
+    versions: dict[int, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys.tolist()):
+        others = versions[key]
+        if place >= held:
+            if any(begins[other] == begins[place] for other in others):
+                refused[place] = True
+                continue
+            for other in others:
+                one, later = sorted((other, place), key=begins.__getitem__)
+                lasts[one] = min(lasts[one], _before(firsts[later]))
+        others.append(place)
+    return refused
+
+
+def _groups(keys: np.ndarray) -> list[list[int]]:
+    """The places of each key."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys.tolist()):
+        found[key].append(place)
+    return [*found.values()]
+
+
+def _keys_of(parameters: Parameters, rows: Rows) -> np.ndarray:
+    """int64: a number for the key of each row."""
+    found: np.ndarray = np.asarray(coded_keys(rows.columns[parameters.attributes[0].name]).indices)
+    return found
+
+
+def _comparable(keys: pa.Array) -> pa.Array:
+    return to_bytes(keys) if pa.types.is_nested(keys.type) else keys
+
+
 def _before(times: np.ndarray | int) -> np.ndarray:
     """The last moments before times; of FOR_EVER, that itself."""
     times = np.asarray(times)
     found: np.ndarray = np.where((times == FOR_EVER) | (times == ALWAYS), times, times - 1)
     return found
-
-
-def _valid(parameters: Parameters) -> Validity:
-    assert parameters.valid is not None, "the rows of a stream have times"
-    return parameters.valid

@@ -12,7 +12,7 @@ import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.plan.errors import EventError, StateError
 from celc_runtime.rules.rows import rows_of
-from celc_runtime.stream import changing_rules
+from celc_runtime.stream import rule_versions
 from celc_runtime.stream.changing_rules import check_header
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.monitor import monitor
@@ -69,7 +69,7 @@ def test_a_damaged_byte_is_refused() -> None:
     later = table_of(query.plan, [{"type": "A", "v": 1, "ts": instant(70)}])
 
     def read(header: bytes, pieces: dict[int, bytes]) -> None:
-        changing_rules._cache.clear()
+        rule_versions._cache.clear()
         operator = ChangingOperator(query, StreamOptions({}), rng=random.Random(0))
         operator.headers, operator.segments = {label: header}, {label: dict(pieces)}
         operator.timers = {name: set(timers) for name, timers in stored.timers.items()}
