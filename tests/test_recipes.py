@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md answer what they promise, as functions written by hand do."""
+"""The recipes of docs/recipes answer what they promise, as functions written by hand do."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_the_reference_has_the_public_names(site: Path) -> None:
 
 
 def test_notes_for_the_tests_are_left_out(site: Path) -> None:
-    text = (site / "recipes.html").read_text("utf-8")
+    text = (site / "recipes" / "abandoned-cart.html").read_text("utf-8")
     assert "Abandoned cart" in text
     assert "file: carts.cel" not in text
     assert "<!-- run" not in text

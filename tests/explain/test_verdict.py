@@ -19,7 +19,11 @@ from places import ROOT
 import celc
 from celc.interfaces.cli import main
 
-_PAGE = (ROOT / "docs" / "recipes.md").read_text("utf-8")
+_INDEX = (ROOT / "docs" / "recipes.md").read_text("utf-8")
+_PAGES = [
+    (ROOT / "docs" / page).read_text("utf-8")
+    for page in dict.fromkeys(re.findall(r"recipes/[\w-]+\.md", _INDEX))
+]
 _TITLES = ("kind", "event", "match", "memory", "cheaper")
 _INTERNAL = re.compile(
     r"\b(pile|cell|node|arena|listing|kernel|symbol|letter|role|tie|mark|microsecond|LP-normal"
@@ -116,16 +120,13 @@ def _lines(capsys: Any, folder: Path, query: str) -> dict[str, str]:
 
 def test_the_recipes(tmp_path: Path, capsys: Any, update: bool) -> None:
     said: list[str] = []
-    for name, text in _blocks(_PAGE, "cel").items():
+    for name, text in _blocks("\n".join(_PAGES), "cel").items():
         (tmp_path / name).write_text(text)
         said += _verdict(capsys, tmp_path / name)
-    data = _blocks(_PAGE, "csv")
-    sections = re.split(r"\n## ", _PAGE)
-    for section in sections:
-        (rows,) = [name for name in data if f"<!-- file: {name} -->" in section] or [""]
-        for one in re.findall(
-            r"```sql\n(SELECT (?:(?!```).)*?MATCH_RECOGNIZE.*?)```", section, re.S
-        ):
+    for page in _PAGES:
+        data = _blocks(page, "csv")
+        rows = next(iter(data), "")
+        for one in re.findall(r"```sql\n(SELECT (?:(?!```).)*?MATCH_RECOGNIZE.*?)```", page, re.S):
             if re.search(r"FROM \w+\nMATCH_RECOGNIZE", one):  # the others read a subquery
                 (tmp_path / rows).write_text(data[rows])
                 path = tmp_path / f"{Path(rows).stem}.sql"

@@ -1,4 +1,4 @@
-"""The SQL that docs/recipes.md shows beside each query answers as the query does."""
+"""The SQL that docs/recipes shows beside each query answers as the query does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md as tests use them: their queries, their events, their answers."""
+"""The recipes of docs/recipes as tests use them: their queries, their events, their answers."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Recipe:
 
 @cache
 def recipes() -> dict[str, Recipe]:
-    """Those with a query in SQL, by name. The page runs each query on its events once."""
-    page = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
-    blocks = list(blocks_in(page))
+    """Those with a query in SQL, by name. Their pages run each query on its events once."""
+    pages = sorted((ROOT / "docs" / "recipes").glob("*.md"))
+    blocks = [block for page in pages for block in blocks_in(page.read_text(encoding="utf-8"))]
     files = {block.comment.removeprefix("file: "): block.text for block in blocks}
     commands = "".join(block.text for block in blocks if block.comment == "run")
     found = {}
@@ -57,7 +57,7 @@ def recipes() -> dict[str, Recipe]:
         if ending != "sql":
             continue
         command = f"$ celc run {name}.cel {name}.csv"
-        assert command in commands, f"the page runs no {name}"
+        assert command in commands, f"no page runs {name}"
         closed = f"{command} --at-end closed\n" in commands
         with interpreted():
             query = only_query(

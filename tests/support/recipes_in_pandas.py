@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md by hand: what each of them asks, in pandas and plain Python.
+"""The recipes of docs/recipes by hand: what each of them asks, in pandas and plain Python.
 
 Each function is written from the sentences of its recipe, not from its query, and knows nothing of
 celc. It takes the table of the stream, sorted by `ts` (no two events of one key have the same

@@ -38,7 +38,7 @@ def test_every_example_of_the_table_is_true() -> None:
 
 
 def test_the_page_of_the_language_has_a_line_for_each_function() -> None:
-    page = (Path(celc.__file__).parents[1] / "docs" / "language.md").read_text(encoding="utf-8")
+    page = (Path(celc.__file__).parents[1] / "docs" / "conditions.md").read_text(encoding="utf-8")
     lines = [
         f"| `{one.example[0]}` | {one.example[1]} | {one.meaning} |" for one in FUNCTIONS.values()
     ]
