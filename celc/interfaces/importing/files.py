@@ -44,8 +44,10 @@ def _translated(
 
         yield from texts_of(sources, columns)
         return
-    from celc.interfaces.importing.eql.rules import text_of
-
+    if language == "flink":
+        from celc.interfaces.importing.flink.rules import text_of
+    else:
+        from celc.interfaces.importing.eql.rules import text_of
     for source in sources:
         try:
             name, query = PurePath(source.name).stem, source

@@ -11,11 +11,12 @@ class Columns:
     kind: str
 
 
-SUFFIXES = {"eql": (".eql", ".toml"), "sigma": (".yml", ".yaml")}
+SUFFIXES = {"eql": (".eql", ".toml"), "sigma": (".yml", ".yaml"), "flink": (".json",)}
 """The endings of files in a folder."""
 
 COLUMNS = {
     "eql": Columns("@timestamp", "event.category"),
     "sigma": Columns("timestamp", "logsource"),
+    "flink": Columns("ts", "type"),
 }
 """The columns where no others are named."""

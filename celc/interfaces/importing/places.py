@@ -11,9 +11,9 @@ from celc.diagnostics.source import Source, Span
 class Places:
     """Finds words in the text of a file of rules, from where its present rule begins."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, diagnostics: Diagnostics | None = None) -> None:
         self.source = source
-        self.diagnostics = Diagnostics(source)
+        self.diagnostics = diagnostics or Diagnostics(source)
         self._begin = 0
 
     def begin_rule(self, title: str) -> None:

@@ -8,16 +8,18 @@ from typing import Any
 
 def add_import(commands: Any) -> None:
     """Add the command."""
-    help = "write rules of EQL or Sigma as queries of CEL"
+    help = "write rules of EQL, FlinkCEP or Sigma as queries of CEL"
     command = commands.add_parser("import", help=help, description=help)
-    command.add_argument("language", choices=["eql", "sigma"], help="the language of the rules")
+    command.add_argument(
+        "language", choices=["eql", "flink", "sigma"], help="the language of the rules"
+    )
     command.add_argument(
         "rules",
         type=Path,
         nargs="+",
         metavar="RULES",
-        help="files: of EQL with one query each, or Elastic's rules as .toml; of Sigma as .yml; or "
-        "folders of such files",
+        help="files: of EQL with one query each, or Elastic's rules as .toml; of FlinkCEP as "
+        ".json; of Sigma as .yml; or folders of such files",
     )
     command.add_argument(
         "-o",
@@ -30,7 +32,8 @@ def add_import(commands: Any) -> None:
     command.add_argument(
         "--time-column",
         metavar="NAME",
-        help="the column with the time of an event (default: @timestamp; sigma: timestamp)",
+        help="the column with the time of an event (default: eql: @timestamp, flink: ts, sigma: "
+        "timestamp)",
     )
     command.add_argument(
         "--kind-column",

@@ -14,10 +14,10 @@ from lark import Token, Tree
 from celc.diagnostics.errors import Diagnostics, error
 from celc.diagnostics.source import Span
 from celc.interfaces.importing.eql import functions
-from celc.interfaces.importing.eql.parser import Node, span_of
 from celc.interfaces.importing.eql.texts import constant_text, lucene_problem, pattern_of
 from celc.interfaces.importing.eql.values import Value
 from celc.interfaces.importing.fields import Fields, Kind
+from celc.interfaces.importing.grammars import Node, span_of
 from celc.interfaces.importing.words import (
     Level,
     Words,

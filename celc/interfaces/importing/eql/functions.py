@@ -165,11 +165,20 @@ _FUNCTIONS: dict[str, tuple[Callable[[_Call], _Made], int, int]] = {
 }
 """What makes each function, and how many arguments it takes."""
 
+_OF_AVIATOR = {
+    "string.contains": "stringContains",
+    "string.endsWith": "endsWith",
+    "string.length": "length",
+    "string.startsWith": "startsWith",
+}
+"""The names that functions have in conditions of FlinkCEP's rules."""
+
 _OF_CASE = {"endsWith", "indexOf", "startsWith", "stringContains"}
 
 
 def called(of: Uses, name: str, given: Sequence[Value], span: Span, *, any_case: bool) -> Value:
     """A call of a function of EQL as an expression of CEL. What has none is told to `of`."""
+    name = _OF_AVIATOR.get(name, name)
     if name in _OPERATORS and len(given) == 2:
         return of.computed(given[0], _OPERATORS[name], given[1], span)
     if name not in _FUNCTIONS:

@@ -11,10 +11,10 @@ from lark import Token, Tree
 from celc.diagnostics.errors import Diagnostics, error
 from celc.diagnostics.source import Source, Span
 from celc.interfaces.importing.eql.conditions import Conditions
-from celc.interfaces.importing.eql.parser import Node, parse, span_of
 from celc.interfaces.importing.eql.patterns import EventSequence, Key, Step, labels_of
 from celc.interfaces.importing.eql.texts import constant_text
 from celc.interfaces.importing.fields import Fields
+from celc.interfaces.importing.grammars import Node, parse, span_of
 from celc.interfaces.importing.languages import Columns
 from celc.interfaces.importing.words import (
     Level,
@@ -42,7 +42,7 @@ def text_of(source: Source, name: str, columns: Columns) -> str:
 
     Raises `CelError` with everything that cannot be translated.
     """
-    tree = parse(source)
+    tree = parse(source, "eql")
     known = Fields(Diagnostics(source))
     # The type that a later condition gives a field holds in the earlier ones too.
     _Query(source, columns, tree, known).clauses()

@@ -1,4 +1,4 @@
-"""The text of an EQL query → the tree of its grammar."""
+"""Texts of other languages → the trees of their grammars."""
 
 from __future__ import annotations
 
@@ -45,15 +45,18 @@ _SHOWN = {
 
 
 @cache
-def _parser() -> Lark:
-    grammar = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
+def _parser(folder: str) -> Lark:
+    grammar = files(f"{__package__}.{folder}").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
-def parse(source: Source) -> Node:
-    """The tree of a query. Raises `CelError` at the first word that cannot stand where it does."""
+def parse(source: Source, folder: str) -> Node:
+    """The tree of a text by the grammar of a folder beside.
+
+    Raises `CelError` at the first word that cannot stand where it does.
+    """
     try:
-        return _parser().parse(source.text)
+        return _parser(folder).parse(source.text)
     except UnexpectedInput as found:
         raise CelError(source, (_told(source, found),)) from None
 
@@ -70,7 +73,7 @@ def _told(source: Source, found: UnexpectedInput) -> Diagnostic:
         accepted = set(found.expected)
     words = sorted({_SHOWN.get(one, one.lower()) for one in accepted if not one.startswith("__")})
     help = [f"expected {', '.join(words)}"] if words else []
-    if text == "'":
+    if text == "'" and "STRING" in accepted:
         help = ['texts stand in double quotes: "cmd.exe"']
     elif text.startswith("="):
         help = ["equality is written '=='"]
