@@ -16,6 +16,7 @@ from celc.diagnostics.source import Source
 from celc.driver.matcher import Matcher
 from celc.driver.pipeline import compile_files
 from celc.near import messages
+from celc.near.needs import needs_of
 from celc.near.texts import near_texts
 from celc.options import Options
 
@@ -67,9 +68,12 @@ def near_module(
         joins=False,
     )
     written = Source(f"near misses of {query.name}", texts.text)
-    module = compile_files([written], bent).module_parts(command)
+    made = compile_files([written], bent)
+    needs = ((one.query.name, needs_of(one.query.formula)) for one in made.files[0].queries)
+    plan = replace(texts.plan, needs=tuple((name, groups) for name, groups in needs if groups))
+    module = made.module_parts(command)
     warned = tuple(one.render(source) for one in texts.warnings)
-    return (*module, near_part(texts.plan)), warned
+    return (*module, near_part(plan)), warned
 
 
 def near_query(

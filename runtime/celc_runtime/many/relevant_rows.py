@@ -84,12 +84,26 @@ class RelevantRows:
                     ways[(one.stream, one.type), tuple(kept)] = None
         found = np.zeros(len(self._events), np.bool_)
         for type, way in ways:
-            on_way = self._marked_type(type)
-            for clause in way:
-                tests = [self._marked(test) for test in clause]
-                holds = tests[0] if len(tests) == 1 else np.logical_or.reduce(tests)
-                on_way = on_way & holds
-            found |= on_way
+            found |= self._on_marked_way(type, way)
+        return found
+
+    def _on_marked_way(self, type: tuple[str, str], way: Way) -> np.ndarray:
+        """bool: the rows of a type on a way."""
+        found = self._marked_type(type)
+        for clause in way:
+            tests = [self._marked(test) for test in clause]
+            found = found & (tests[0] if len(tests) == 1 else np.logical_or.reduce(tests))
+        return found
+
+    def in_matches(self, plan: Plan, types: Iterable[tuple[str, str]]) -> np.ndarray:
+        """bool: the rows of some event types that a match of a query can contain, and perhaps
+        others."""
+        assert plan.source.relevant is not None
+        found = np.zeros(len(self._events), np.bool_)
+        for one in plan.source.relevant:
+            if (one.stream, one.type) in types:
+                for way in one.ways or () if one.idempotent else one.ways or ((),):
+                    found |= self._on_marked_way((one.stream, one.type), way)
         return found
 
     def _marked(self, test: AttributeTest) -> np.ndarray:

@@ -266,21 +266,26 @@ def _each_choice(
     return _Choices(np.array(found, np.int64), tuple(entries), tuple(offsets), tuple(flat))
 
 
-def _events(program: Program, table: pa.Table) -> pa.Table:
-    """The events as the query that measures reads them, in one piece."""
+def _events(program: Program, table: pa.Table) -> dict[str, pa.Array | pa.ChunkedArray]:
+    """The columns of the events as the query that measures reads them."""
     read = table_of(program, table).combine_chunks()
     batches = read.to_batches() or [pa.RecordBatch.from_pylist([], read.schema)]
-    found = pa.Table.from_batches([conforming(program.plan, batch) for batch in batches])
-    return found.combine_chunks()
+    batches = [conforming(program.plan, batch) for batch in batches]
+    found = batches[0] if len(batches) == 1 else pa.Table.from_batches(batches)
+    return dict(zip(found.schema.names, found.columns, strict=True))
 
 
 def _values(
-    choices: _Choices, events: pa.Table, program: Program, parameters: Mapping[str, Rows]
+    choices: _Choices,
+    events: Mapping[str, pa.Array | pa.ChunkedArray],
+    program: Program,
+    parameters: Mapping[str, Rows],
 ) -> LabelValues:
     """What the expressions of the query that measures are taken of."""
 
     def look_up(attribute: str, rows: np.ndarray) -> pa.Array:
-        return events[attribute].combine_chunks().take(pa.array(rows))
+        found = events[attribute].take(pa.array(rows))
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
     def of_set(column: str) -> pa.Array:
         assert program.plan.source.parameters is not None

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.many.near.few_rows import FewRows, takes_few
-from celc_runtime.many.near.measuring import Measured, compared, distance, took, whole
+from celc_runtime.many.near.measuring import compared, distance, took, whole
+from celc_runtime.many.near.nearest import Candidates, nearest
 from celc_runtime.plan.errors import EventWarning
-from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.near.queries import (
     FOUND,
     MATCHES,
@@ -41,17 +41,6 @@ class Runs(Protocol):
 
     @property
     def program(self) -> Program: ...
-
-
-@frozen
-class Candidates:
-    """The matches of a bent query: their rows, the lists of rows of their labels, and how far they
-    bend."""
-
-    query: BentQuery
-    rows: pa.Table
-    lists: Mapping[str, pa.ListArray]
-    measured: Measured
 
 
 class Known(NamedTuple):
@@ -107,8 +96,9 @@ class Search:
             rows = None if few is None else few.matches(bent.name)
             if rows is None:
                 rows = self._run(bent.name, self._table(touched))
-            found.append(self._candidates(bent, self.table, rows))
-        numbers, chosen = self._nearest(found, known)
+            found.append(self._candidates(bent, self.table, rows, known))
+        keys = self.answer.plan.source.key_columns
+        numbers, chosen = nearest(found, keys, self.plan.shown)
         for number, one in enumerate(found):
             of_bent = chosen[numbers == number]
             if one.query.evidence is not None and len(of_bent):
@@ -127,7 +117,9 @@ class Search:
         if self.options or not few:
             return None
         batches = self.table.combine_chunks().to_batches()
-        return FewRows(self.reading, few, batches[0]) if len(batches) == 1 else None
+        if len(batches) != 1:
+            return None
+        return FewRows(self.reading, few, dict(self.plan.needs), batches[0])
 
     def _run(self, name: str, table: pa.Table, **options: Any) -> pa.Table:
         """The matches of one of the queries. What a run warns of is about matches, of which near
@@ -143,6 +135,8 @@ class Search:
 
     def _identities(self, rows: pa.Table) -> set[Any]:
         """The part, the start, the end and the rows of all labels of each match."""
+        if not len(rows):
+            return set()
         names = [*self.answer.plan.source.key_columns, "start_pos", "end_pos"]
         columns = [rows[name].to_pylist() for name in names]
         columns += [one.to_pylist() for one in self._lists(rows).values()]
@@ -157,7 +151,9 @@ class Search:
             for label, name in self.plan.columns
         }
 
-    def _candidates(self, bent: BentQuery, table: pa.Table, rows: pa.Table) -> Candidates:
+    def _candidates(
+        self, bent: BentQuery, table: pa.Table, rows: pa.Table, known: Known
+    ) -> Candidates:
         lists = self._lists(rows)
         match bent.measure:
             case Whole():
@@ -168,6 +164,11 @@ class Search:
                 program = self.queries[bent.measure.query].program
                 given = len(rows), table, program, self.parameters
                 measured = compared(bent.measure, lists, *given)
+        if known.matches:
+            of_starts = np.flatnonzero(np.isin(rows["start_pos"].to_numpy(), [*known.starts]))
+            for row in of_starts.tolist():
+                if self._identities(rows.slice(row, 1)) <= known.matches:
+                    measured.amounts[row] = math.nan
         return Candidates(bent, rows, lists, measured)
 
     def _find(
@@ -226,74 +227,6 @@ class Search:
         time = table[source.order_by[0]].slice(event[ROW], 1).combine_chunks()
         return f"{kind} at {pc.cast(time, pa.string())[0].as_py()}"
 
-    def _nearest(self, found: Sequence[Candidates], known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """Of each part and start the nearest candidate: (the numbers of their queries, and their
-        rows), in the order of parts and starts."""
-        keys = self.answer.plan.source.key_columns
-        sizes = [len(one.rows) for one in found]
-        if not sum(sizes):
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        amounts = np.concatenate([one.measured.amounts for one in found])
-        starts, ends = (
-            np.concatenate([one.rows[name].to_numpy() for one in found])
-            for name in ("start_pos", "end_pos")
-        )
-        parts = numbered_parts([one.rows.select(keys) for one in found], sum(sizes))
-        order = np.lexsort((ends, amounts, starts, parts) if keys else (ends, amounts, starts))
-        order = order[~np.isnan(amounts[order])]
-        begins = np.cumsum([0, *sizes])
-        groups = _groups((parts, starts), order)
-        near = _groups((parts, starts, amounts, ends), order)
-        # Where one is nearer than all others, nothing else has to be compared.
-        first = order[groups[:-1]]
-        is_alone = near[np.searchsorted(near, groups[:-1]) + 1] == groups[:-1] + 1
-        is_alone &= ~np.isin(starts[first], [*known.starts])
-        best = [first[is_alone]]
-        for group in np.flatnonzero(~is_alone).tolist():
-            at = self._compared(order[groups[group] : groups[group + 1]], found, begins, known)
-            best += [] if at is None else [np.array([at])]
-        chosen = np.concatenate(best)
-        numbers = np.searchsorted(begins, chosen, "right") - 1
-        support = np.concatenate([_first_rows(one) for one in found])[chosen]
-        rows = chosen - begins[numbers]
-        # Rows are numbered part by part.
-        in_order = np.lexsort((rows, numbers, support))
-        return numbers[in_order], rows[in_order]
-
-    def _compared(
-        self, group: np.ndarray, found: Sequence[Candidates], begins: np.ndarray, known: Known
-    ) -> int | None:
-        """The best of the candidates of a start, which are sorted by amount and end; None: all are
-        undecided matches of the query."""
-        best: tuple[tuple[Any, ...], int] | None = None
-        for at in group.tolist():
-            number = int(np.searchsorted(begins, at, "right")) - 1
-            candidates, row = found[number], at - int(begins[number])
-            near = candidates.measured.amounts[row], candidates.rows["end_pos"][row].as_py()
-            if best is not None and near > best[0][:2]:
-                break
-            place = self._place(candidates, row, near, number, known)
-            if place is not None and (best is None or place < best[0]):
-                best = place, at
-        return None if best is None else best[1]
-
-    def _place(
-        self,
-        candidates: Candidates,
-        row: int,
-        near: tuple[float, int],
-        number: int,
-        known: Known,
-    ) -> tuple[Any, ...] | None:
-        """Where a candidate stands among those of its start, the nearest first; None: it is an
-        undecided match of the query."""
-        labels = {name: tuple(one[row].as_py()) for name, one in candidates.lists.items()}
-        if known.matches and self._identities(candidates.rows.slice(row, 1)) <= known.matches:
-            return None
-        support = sorted({place for rows in labels.values() for place in rows})
-        shown = tuple(labels[name] for name in self.plan.shown)
-        return *near, (*support, math.inf), number, shown
-
     def _answer(
         self, found: Sequence[Candidates], numbers: np.ndarray, rows: np.ndarray
     ) -> pa.Table:
@@ -304,27 +237,6 @@ class Search:
         ]
         order = np.argsort(np.argsort(numbers, kind="stable"), kind="stable")
         return pa.concat_tables(pieces).take(pa.array(order))
-
-
-def _groups(keys: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
-    """int64[groups + 1]: where groups of rows with equal keys begin in an order, and its end."""
-    begins = np.zeros(len(order), np.bool_)
-    begins[:1] = True
-    for key in keys:
-        in_order = key[order]
-        begins[1:] |= in_order[1:] != in_order[:-1]
-    return np.append(np.flatnonzero(begins), len(order))
-
-
-def _first_rows(candidates: Candidates) -> np.ndarray:
-    """float64: the first event of each match that has a label; infinite where none has."""
-    first = np.full(len(candidates.rows), math.inf)
-    for lists in candidates.lists.values():
-        offsets = lists.offsets.to_numpy()
-        has = offsets[1:] > offsets[:-1]
-        values = lists.values.to_numpy(zero_copy_only=False)
-        first[has] = np.minimum(first[has], values[offsets[:-1][has]])
-    return first
 
 
 def _told(candidates: Candidates, rows: np.ndarray, schema: pa.Schema) -> pa.Table:
@@ -359,18 +271,3 @@ def _without_labels(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     for name in columns:
         sizes += pc.list_value_length(rows[name]).to_numpy()
     return rows.filter(pa.array(sizes == 0))
-
-
-def numbered_parts(keys: Sequence[pa.Table], rows: int) -> np.ndarray:
-    """A number for each match, equal where the parts are."""
-    if not keys[0].column_names:
-        return np.zeros(rows, np.int64)
-    table = pa.concat_tables(keys)
-    numbers = np.zeros(rows, np.int64)
-    for column in table.columns:
-        if pa.types.is_floating(column.type):
-            column = pc.add(column, pa.scalar(0, column.type))  # -0.0 is the key 0.0
-        codes = column.combine_chunks().dictionary_encode("encode").indices.to_numpy()
-        numbers = numbers * (int(codes.max()) + 1) + codes
-        numbers = np.unique(numbers, return_inverse=True)[1]
-    return numbers

@@ -128,6 +128,8 @@ class NearPlan:
     - `shown` are the labels that the answer has, in their order.
     - `waits`: an absence stands at the end, and more events may come.
     - `positions`: positions are output on Spark as well.
+    - `needs`: for a query groups of event types as (stream, type), of each of which every match has
+      an event; not for each query.
     """
 
     query: str
@@ -137,6 +139,7 @@ class NearPlan:
     shown: tuple[str, ...]
     waits: bool
     positions: bool
+    needs: tuple[tuple[str, tuple[tuple[tuple[str, str], ...], ...]], ...] = ()
 
     @property
     def lists(self) -> tuple[str, ...]:

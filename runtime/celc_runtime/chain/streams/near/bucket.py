@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.chain.streams.near.reading import NearUnit, lengths_of
+from celc_runtime.many.near.nearest import numbered_parts
 from celc_runtime.many.near.on_spark import as_on_spark
-from celc_runtime.many.near.search import numbered_parts
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.stream.formats import StreamFormats
 from celc_runtime.stream.one_bucket.bucket import BucketReader
