@@ -1,6 +1,7 @@
 """Random streams whose table of parameters is a stream: rows and versions come in random
 micro-batches, most of them before their `since`. The answer is that of the table of all rows, where
-a late row counts from the watermark on.
+a late row counts from the watermark on. Some streams are read after a time, behind a batch that
+ends there.
 
 Without Spark, micro-batch by micro-batch; some micro-batches are run twice, as after a kill, and
 some rows are read again. By hand:
@@ -15,14 +16,17 @@ import random
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime import CompiledQuery, EventWarning
+from celc_runtime import CompiledQuery, EventWarning, PlanWarning
 from celc_runtime.program import Program
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import why_not
 from celc_runtime.rules.rows import rows_of
 from celc_runtime.stream import held_rules, rule_versions
 from celc_runtime.stream.changing_rules import (
@@ -36,8 +40,10 @@ from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from engines import interpreted, only_query, table_of
 from parameters import rows_table
+from reference import known_time
 from streams_by_hand import (
     Operator,
+    SlicedStream,
     instant,
     micro_batches,
     microseconds,
@@ -165,6 +171,17 @@ def _before(one: Any, other: Any) -> bool:
 # --- what is drawn --------------------------------------------------------------------------------
 
 
+@contextmanager
+def little(rng: random.Random) -> Iterator[None]:
+    """Often the log of the rules is short, and a worker keeps few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rule_versions, "_LEAST_LOG", rng.choice((0, 700, 1 << 16)))
+        patch.setattr(rule_versions, "_MOST_SEGMENTS", rng.choice((1, 2, 16)))
+        patch.setattr(rule_versions, "_MOST_ENTRIES", rng.choice((2, 256)))
+        patch.setattr(rule_versions, "_MOST_ROWS", rng.choice((0, 1 << 20)))
+        yield
+
+
 def query_of(rng: random.Random) -> CompiledQuery:
     """One of the queries, without positions."""
     text = rng.choice(_QUERIES).format(w=rng.choice((2, 5, 20)), d=rng.choice((1, 3)))
@@ -229,16 +246,24 @@ def restore(operator: ChangingOperator, before: tuple[Any, ...]) -> None:
 
 
 def streamed(
-    query: CompiledQuery, events: Sequence[Row], rules: Sequence[Row], rng: random.Random
+    query: CompiledQuery,
+    events: Sequence[Row],
+    rules: Sequence[Row],
+    rng: random.Random,
+    after: Any = None,
 ) -> tuple[list[Row], Told]:
-    """The rows that come out, and what became of the rules."""
+    """The rows that come out, of a stream after a time those that are known later, and what became
+    of the rules."""
     told, waiting = Told(), [*rules]
+    table, passed_on = table_of(query.plan, events), list[Row]
+    if after is not None:
+        stream = SlicedStream.of(query, after, None)
+        query, table, passed_on = stream.query, stream.events_of(table), stream.rows_of
     ahead = rng.choice((2, 10, 100))  # so many milliseconds before their `since` rows come, or less
     operator = ChangingOperator(query, StreamOptions({}, buckets=rng.choice((1, 3, 5))), rng=rng)
     if not query.plan.source.partition_by:
         operator = ChangingOperator(query, StreamOptions({}), rng=rng)
-    table = table_of(query.plan, events)
-    times = [microseconds(event["event_time"]) for event in events]
+    times = [microseconds(time) for time in table.column("event_time").to_pylist()]
     found: list[Row] = []
     for chosen, watermark in micro_batches(times, rng.choice((0, 1, 3)), rng, 3):
         arriving = []
@@ -254,7 +279,16 @@ def streamed(
         rng.shuffle(both)
         operator.arriving = rows_table(query, both) if both else None
         found += advanced(operator, table.take(pa.array(chosen, pa.int64())), watermark, rng)
-    return [*found, *operator.finish()], told
+    return passed_on([*found, *operator.finish()]), told
+
+
+def batch_until(query: CompiledQuery, events: Sequence[Row], told: Told, until: Any) -> list[Row]:
+    """The rows of a batch that ends where a stream begins, of each rule alone."""
+    return [
+        row
+        for one in told.effective()
+        for row in _of_alone(query, events, *one, bounds={"until": until})
+    ]
 
 
 def in_taken_order(query: CompiledQuery, rows: Sequence[Row]) -> list[Row]:
@@ -272,14 +306,20 @@ def in_taken_order(query: CompiledQuery, rows: Sequence[Row]) -> list[Row]:
 
 def wanted_of(query: CompiledQuery, events: Sequence[Row], told: Told) -> list[Row]:
     """The rows of each rule alone over all events."""
-    found = []
     closed = query.with_options(at_end="closed")
-    for row, alone in told.effective():
-        table = table_of(query.plan, events)
-        for match in closed.match_table(table, rule=rows_table(query, [alone])).to_pylist():
-            shown = rows_table(query, [row]).to_pylist()[0]
-            found.append({**match, "rule": {name: shown[name] for name in match["rule"]}})
-    return found
+    return [row for one in told.effective() for row in _of_alone(closed, events, *one, bounds={})]
+
+
+def _of_alone(
+    query: CompiledQuery, events: Sequence[Row], row: Row, alone: Row, bounds: Any
+) -> list[Row]:
+    table = table_of(query.plan, events)
+    shown = rows_table(query, [row]).to_pylist()[0]
+    found = query.match_table(table, rule=rows_table(query, [alone]), **bounds)
+    return [
+        {**match, "rule": {name: shown[name] for name in match["rule"]}}
+        for match in found.to_pylist()
+    ]
 
 
 def check_fixed(
@@ -302,11 +342,25 @@ def check(seed: int, tally: Counter[str]) -> None:
     """One random stream."""
     rng = random.Random(seed)
     query, events, rules = query_of(rng), events_of(rng), rules_of(rng)
-    with perhaps_in_sections(rng), warnings.catch_warnings():
+    sliced = (Route.AFTER, Route.UNTIL)
+    after, before = None, list[Row]()
+    if rng.random() < 0.5 and not any(why_not(query.program, route) for route in sliced):
+        after = instant(rng.randint(10, 40))
+    with perhaps_in_sections(rng), little(rng), warnings.catch_warnings():
         warnings.simplefilter("ignore", EventWarning)
-        found, told = streamed(query, events, rules, rng)
+        warnings.simplefilter("ignore", PlanWarning)
+        found, told = streamed(query, events, rules, rng, after)
         check_fixed(query, events, told, rng)
         wanted = wanted_of(query, events, told)
+        if after is not None:
+            before = batch_until(query, events, told, after)
+    if after is not None:
+        tally["after"] += 1
+        known = [known_time(query.text, row) for row in wanted]
+        assert not any(known_time(query.text, row) <= after for row in found)
+        assert not any(known_time(query.text, row) > after for row in before)
+        tally["on both sides"] += min(known, default=after) <= after < max(known, default=after)
+    found += before
     left, right = Counter(map(repr, found)), Counter(map(repr, wanted))
     assert left == right, (
         f"seed {seed}: {query.name}\n"
@@ -326,6 +380,7 @@ def test_random_changing_rules() -> None:
         check(seed, tally)
     assert tally["matches"] >= 15, tally
     assert tally["late"] >= 1, tally
+    assert tally["after"] >= 2, tally
 
 
 @pytest.mark.long

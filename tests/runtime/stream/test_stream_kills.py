@@ -78,6 +78,13 @@ SELECT * FROM t MATCH_RECOGNIZE (
 )"""
 
 
+RULED = """PARAMETERS rule { key: INT, user: INT, low: DOUBLE, since: TIMESTAMP, until: TIMESTAMP }
+  VALID [since, until]
+QUERY rules: SELECT x[v], y[v], rule FROM S FOR EACH rule
+WHERE (A AS x ; B AS y) FILTER x.id = rule.user AND x.v > rule.low AND y.v > 40
+PARTITION BY id WITHIN 15 SECONDS [ts]"""
+
+
 def compiled_text(text: str) -> Any:
     """The query of a text, of either language."""
     return query_of(text) if text.startswith("CREATE TABLE") else query(text)
@@ -151,6 +158,8 @@ if text.startswith("CREATE TABLE"):
 else:
     module = queries(text)
     route = module.queries[asked].match_stream if asked else module.match_all_stream
+if (folder / "rules").exists():
+    route = partial(route, rule=files(spark, folder / "rules"))
 matches = route(files(spark, folder / "in"), watermark="2 seconds")
 checkpoint = str(folder / "checkpoint")
 writer = matches.writeStream.format("parquet").option("path", str(folder / "out"))
@@ -214,20 +223,22 @@ def _answer(folder: Path) -> list[str]:
     return wanted(pq.read_table(folder / "all"))
 
 
-def _killed_often(folder: Path, kills: int, rows: Any, text: str, name: str) -> None:
-    """A driver that is killed at random moments of 30 micro-batches, and started again until it
-    gets through; the last one runs `finish`, too."""
+def _killed_often(
+    folder: Path, kills: int, rows: Any, text: str, name: str, count: int = 30
+) -> None:
+    """A driver that is killed at random moments of so many micro-batches, and started again until
+    it gets through; the last one runs `finish`, too."""
     rnd = random.Random(kills)
-    write_files(folder / "in", [table(part) for part in parts(rows, 30)])
+    write_files(folder / "in", [table(part) for part in parts(rows, count)])
     died = 0
     # A driver can end before it is killed at one of the last two.
-    for at in sorted(rnd.sample(range(1, 28), kills)):
+    for at in sorted(rnd.sample(range(1, count - 2), kills)):
         driver = _start(folder, "local[2]", "driver", text, name)
         died += _killed(driver, folder, at, rnd.random())
     driver = _start(folder, "local[2]", "driver", text, name)
     assert driver.wait() == 0, _said(folder)
     assert died == kills
-    assert _last(folder) >= 29
+    assert _last(folder) >= count - 1
 
 
 @pytest.mark.parametrize(
@@ -264,6 +275,34 @@ def test_a_driver_of_several_queries_that_is_killed(
         assert wanted(found if name else module.rows(found, one)) == wanted(expected), one
         assert len(expected) or not name
     assert len(found) > 50
+
+
+def test_a_driver_whose_rules_change_is_killed(spark: Any, tmp_path: Path) -> None:
+    """1,000 versions of 50 rules in 500 micro-batches, and 20 kills."""
+    assert spark.version
+    rnd = random.Random(3)
+    rows, begin = events(1500, keys=5), events(1, 1)[0]["ts"]
+    changes = [
+        {
+            "key": number % 50,
+            "user": rnd.randrange(5),
+            "low": rnd.choice([0.0, 40.0, 45.0]),
+            # In time: each micro-batch has a second and a half, and the watermark comes behind.
+            "since": begin + dt.timedelta(seconds=number // 2 * 1.5 + 5 + number % 2 / 2),
+            "until": None,
+        }
+        for number in range(1000)
+    ]
+    type = SCHEMA.field("ts").type
+    fields = {"key": pa.int32(), "user": pa.int32(), "low": pa.float64()}
+    schema = pa.schema([*fields.items(), ("since", type), ("until", type)])
+    rules = pa.Table.from_pylist(changes, schema)
+    write_files(tmp_path / "rules", [rules.slice(2 * number, 2) for number in range(500)])
+    _killed_often(tmp_path, 20, rows, RULED, "rules", 500)
+    bare = query(RULED).with_options(positions=False)
+    expected = bare.match_table(table(rows), rule=rules)
+    assert _answer(tmp_path) == wanted(expected)
+    assert len(expected) > 500
 
 
 def test_workers_that_are_killed(spark: Any, tmp_path: Path) -> None:
