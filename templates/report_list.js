@@ -160,8 +160,14 @@ byId("axis").addEventListener("change", (e) => {
   layOut();
   draw();
 });
+function tellHidden() {
+  byId("matched").checked = state.matchedOnly;
+  byId("empty").textContent = state.matchedOnly && emptyLanes ? `(${count(emptyLanes)} hidden)` : "";
+}
+tellHidden();
 byId("matched").addEventListener("change", (e) => {
   state.matchedOnly = e.target.checked;
+  tellHidden();
   scroller.scrollTop = 0;
   stack();
   draw();
@@ -197,7 +203,8 @@ function placeOfMatch(match) {
 window.celcReport = {
   counts: () => ({
     events: events.count, eventsShown: shownEvents, matches: matches.count, matchesShown: near.first, nearMisses: near.count,
-    partitions: lanes.count, lanes: state.lanes.length, marksDrawn: state.marksDrawn, barsDrawn: state.barsDrawn,
+    partitions: lanes.count, lanes: state.lanes.length,
+    firstLane: state.lanes.length ? laneName(state.lanes[0]) : null, marksDrawn: state.marksDrawn, barsDrawn: state.barsDrawn,
     rows: state.order.length, selected: state.selected,
     selectedEvents: state.selected < 0 ? [] : eventsOf(state.selected).map(([n]) => n),
   }),

@@ -56,6 +56,11 @@ const laneOrder = Array.from({ length: lanes.count }, () => ({ marks: [], bars: 
 const matchedLanes = new Set(matches.lane);
 for (const lane of laneOrder) lane.matches = 0;
 for (const lane of matches.lane.slice(0, near.first)) laneOrder[lane].matches++;
+// Lanes with most matches come first. Where there are many, those without any wait to be asked for.
+const MANY_LANES = 12;
+const byMatches = laneOrder.map((_, n) => n).sort((a, b) => laneOrder[b].matches - laneOrder[a].matches || a - b);
+const emptyLanes = lanes.count - matchedLanes.size;
+state.matchedOnly = lanes.count > MANY_LANES && matchedLanes.size > 0 && emptyLanes > 0;
 function layOut() {
   const xs = marksX();
   let low = Infinity, high = -Infinity;
@@ -91,7 +96,7 @@ function layOut() {
 function stack() {
   measured = 0;
   const gap = 7 / scaleOf();
-  const shown = state.matchedOnly ? [...matchedLanes].sort((a, b) => a - b) : laneOrder.map((_, n) => n);
+  const shown = state.matchedOnly ? byMatches.filter((lane) => matchedLanes.has(lane)) : byMatches;
   state.lanes = shown;
   state.tops = [];
   let top = 0;

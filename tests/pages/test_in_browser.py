@@ -185,6 +185,20 @@ def test_types_and_partitions_can_be_hidden(show: Any) -> None:
     assert counts(browser)["lanes"] == 1
 
 
+def test_lanes_with_most_matches_come_first_and_empty_ones_are_hidden(show: Any) -> None:
+    def at(place: int, rows: int) -> pa.Table:
+        return farm().slice(0, rows).set_column(1, "id", pa.array([place] * rows, pa.int64()))
+
+    events = pa.concat_tables([*(at(place, 1) for place in range(15)), at(99, len(farm()))])
+    browser = show(report(events=events.sort_by("ts")))
+    only = browser.find_element("id", "only")
+    assert counts(browser)["lanes"] == 1
+    assert " ".join(only.text.split()) == "only partitions with matches (15 hidden)"
+    click(browser, "#matched")
+    assert (counts(browser)["lanes"], counts(browser)["firstLane"]) == (16, "99")
+    assert only.text == "only partitions with matches"
+
+
 def test_a_page_without_data(show: Any) -> None:
     browser = show(report(events=farm().slice(0, 0)))
     assert counts(browser)["rows"] == 0
