@@ -40,7 +40,7 @@ help: ## this list
 
 venv: $(INSTALLED) ## make .venv, with celc and all that its tests need
 
-demo: $(INSTALLED) notes ## run both examples, in Spark and without, on a year of New York data
+demo: $(INSTALLED) notes ## run both examples, in Spark and without, on a year of New York data; ARGS=--more: larger ones
 	@$(SPARK_ENV) "$(PY)" examples/demo.py $(ARGS)
 
 test: $(INSTALLED) notes ## run the test suite

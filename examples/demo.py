@@ -2,7 +2,8 @@
 
 For each query: `celc compile` writes a module, Spark applies it to the whole stream, `celc run`
 does the same without Spark, and the two answers are compared event by event. Exits with 1 where
-they differ or a query finds nothing. What Spark's JVM has to say goes to build/demo/spark.log.
+they differ or a query finds nothing. What Spark's JVM has to say goes to build/demo/spark.log. With
+`--more` it runs the queries of `more.py` instead, without Spark.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from data import make_data
+from more import more
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -80,9 +82,15 @@ EXAMPLES = (
 
 
 def main() -> None:
+    if unknown := [one for one in sys.argv[1:] if one != "--more"]:
+        sys.exit(f"{unknown[0]}: there is --more, and nothing else")
     # Paths are then printed as a reader in the project's folder can use them.
     os.chdir(ROOT)
     BUILD.mkdir(parents=True, exist_ok=True)
+    if "--more" in sys.argv[1:]:
+        heading("three million flights, a shop, and sensors")
+        more(celc, DATA, BUILD, lambda line: CONSOLE.print(line, markup=False, soft_wrap=True))
+        return
     heading("what left New York in 2013, and its weather")
     with step("data") as say:
         say(", ".join(map(str, make_data(DATA))))
