@@ -274,6 +274,15 @@ def test_a_query_without_near_misses_is_refused(query: str, words: str) -> None:
     assert words in str(raised.value)
 
 
+def test_a_near_miss_has_no_match_id() -> None:
+    text = _DECLARED + "SELECT * FROM S WHERE (A ; B) FILTER B.v > 9"
+    asked = celc.compile(text, order_by="ts", match_id=True)
+    for call in (asked.near_misses, lambda events: asked.match_stream(events, near=0.1)):
+        with pytest.raises(CelError, match="a near miss has no match_id") as raised:
+            call(_EVENTS)
+        assert ":5:1:" in str(raised.value)
+
+
 def test_wrong_arguments() -> None:
     asked = celc.compile(_DECLARED + "SELECT * FROM S WHERE (A ; B) FILTER B.v > 9", order_by="ts")
     for near in (0, -1, True, float("nan"), {"v": "much"}):

@@ -136,8 +136,8 @@ _DECLARED = """CREATE STREAM S {
     ("rest", "why"),
     [
         ("", "it has no WITHIN, so that any later event"),
-        (" WITHIN 5 EVENTS", "its WITHIN is no time on the order column"),
-        (" WITHIN 5 [n]", "its WITHIN is no time on the order column"),
+        (" WITHIN 5 EVENTS", r"its WITHIN 5 EVENTS \(line 5, column 51\) is no time on the order"),
+        (" WITHIN 5 [n]", r"its WITHIN 5 \[n\] \(line 5, column 51\) is no time on the order"),
     ],
 )
 def test_what_has_no_near_misses_on_a_stream(rest: str, why: str) -> None:

@@ -18,6 +18,10 @@ RULES = sorted((ROOT / "benchmarks" / "log_rules").glob("*.cel"))
 OPTIONS = Options(order_by=("ts",))
 
 
+_OF_200_EVENTS = (13, 63)
+"""`HAVING fails > 200` and `>= 200`: all shorter streams are too many to be tried."""
+
+
 def _mistake(number: int) -> tuple[str, str, Side, Side]:
     """The rule, what the mistake is, and both queries."""
     path = RULES[number % len(RULES)]
@@ -55,6 +59,8 @@ def test_a_hundred_mistakes_are_found() -> None:
     left = []
     for number in range(100):
         where, told = _told(number, 60)
+        if told == "not known to be shortest" and number not in _OF_200_EVENTS:
+            where, told = _told(number, 600)
         kind = told.partition(":")[0]
         counts[kind] += 1
         print(where, told, sep=": ", flush=True)
@@ -62,3 +68,4 @@ def test_a_hundred_mistakes_are_found() -> None:
             left.append(where)
     print(counts)
     assert left == []
+    assert counts["not known to be shortest"] == len(_OF_200_EVENTS)

@@ -17,7 +17,7 @@ from celc.driver.matcher import Matcher
 from celc.driver.pipeline import compile_files
 from celc.near import messages
 from celc.near.needs import needs_of
-from celc.near.texts import near_texts
+from celc.near.texts import near_texts, place_of
 from celc.options import Options
 
 
@@ -50,6 +50,8 @@ def near_module(
     source = file.source
     if not file.tree.streams:
         raise CelError(source, (messages.undeclared(tree.span),))
+    if options.match_id:
+        raise CelError(source, (messages.with_match_id(place_of(tree)),))
     texts = near_texts(
         file.tree,
         tree,

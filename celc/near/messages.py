@@ -9,6 +9,16 @@ def refused(what: str, span: Span, instead: str) -> Diagnostic:
     return error("no-near-misses", span, f"{what} has no near misses", instead)
 
 
+def with_match_id(span: Span) -> Diagnostic:
+    """A query compiled with a column that tells matches from each other."""
+    return error(
+        "no-near-misses",
+        span,
+        "a near miss has no match_id: it is no match of the query",
+        "leave out match_id where near misses are asked for; part, start and the labels tell them",
+    )
+
+
 def repeated_comparison(span: Span) -> Diagnostic:
     """A comparison of several positions in a part that is repeated."""
     return error(

@@ -127,7 +127,7 @@ def _refuse(query: syntax.Query, resolved: core.Query, source: Source) -> None:
     for what, is_so in refused.items():
         if is_so:
             instead = "near misses are of single matches of events that have one time and an order"
-            raise CelError(source, (messages.refused(what, _place_of(query), instead),))
+            raise CelError(source, (messages.refused(what, place_of(query), instead),))
 
 
 def _check_names(
@@ -141,7 +141,7 @@ def _check_names(
     ]
     for name in columns:
         if name.casefold() in TOLD:
-            raise CelError(source, (messages.taken(name, _place_of(query)),))
+            raise CelError(source, (messages.taken(name, place_of(query)),))
     known = {
         one.name: None
         for stream in resolved.streams
@@ -149,11 +149,12 @@ def _check_names(
         for one in event.attributes
     }
     for name in [one for one in near if one not in known]:
-        problem = messages.unknown_attribute(name, ", ".join(known), _place_of(query))
+        problem = messages.unknown_attribute(name, ", ".join(known), place_of(query))
         raise CelError(source, (problem,))
 
 
-def _place_of(query: syntax.Query) -> Span:
+def place_of(query: syntax.Query) -> Span:
+    """Where a message about a whole query points: its SELECT."""
     return query.span if query.select is None else query.select.span
 
 

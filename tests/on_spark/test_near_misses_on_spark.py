@@ -11,6 +11,7 @@ import pytest
 from celc_runtime import EventError, finish, split_late
 from celc_runtime.many.near.on_spark import as_on_spark
 from celc_runtime.plan.near.queries import TOLD
+from celc_runtime.stream.monitor import micro_batch
 from stream_routes import (
     SETTINGS,
     events,
@@ -103,9 +104,11 @@ _FOR_EACH = (
 )
 
 
-def _written(spark: Any, make: Callable[[], Any], folder: Path) -> Any:
-    """What a stream writes that stops and is started again, and `finish`."""
+def _written(spark: Any, make: Callable[[], Any], folder: Path) -> tuple[Any, list[dict[str, Any]]]:
+    """What a stream writes that stops and is started again, and `finish`; and what `monitor` shows
+    of its micro-batches."""
     checkpoint = str(folder / "checkpoint")
+    shown: list[dict[str, Any]] = []
 
     def write(batch: Any, number: int) -> None:
         batch.write.mode("overwrite").parquet(str(folder / "out" / f"batch={number}"))
@@ -113,10 +116,10 @@ def _written(spark: Any, make: Callable[[], Any], folder: Path) -> Any:
     for _ in range(2):
         stream = make()
         writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
-        finished(writer)
+        shown += map(micro_batch, finished(writer))
     stream = make()
     assert finish(spark, checkpoint, stream, write)
-    return spark.read.schema(stream.schema).parquet(str(folder / "out"))
+    return spark.read.schema(stream.schema).parquet(str(folder / "out")), shown
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,7 @@ def test_a_stream_has_those_of_the_table(spark: Any, query: str, tmp_path: Path)
         return stream
 
     with settings(spark, SETTINGS):
-        found = _written(spark, make, tmp_path)
+        found, shown = _written(spark, make, tmp_path)
         if late == "side":
             found, others = split_late(found)
             assert not others.count()
@@ -161,3 +164,8 @@ def test_a_stream_has_those_of_the_table(spark: Any, query: str, tmp_path: Path)
         told = [{name: row[name] for name in wanted.column_names} for row in told]
         assert wanted.num_rows > 3
         assert sorted(map(repr, told)) == sorted(map(repr, wanted.to_pylist()))
+    # The query and its near misses are told together, and may leave out other rows each.
+    assert len(rows) < sum(one["rows"] for one in shown) <= 2 * len(rows)
+    # `finish` gives the last rows, of which no micro-batch tells.
+    assert 0 < sum(one["matches"] for one in shown) <= len(found)
+    assert max(one["kept"] for one in shown) > 0

@@ -17,7 +17,7 @@ from celc_runtime.chain.streams.units import Unit
 from celc_runtime.many.near.query import NearRuns
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.frozen import frozen
-from celc_runtime.plan.near.queries import MATCHES
+from celc_runtime.plan.near.queries import MATCHES, NearPlan, Took
 from celc_runtime.plan.plan import Answer, Choice, Matching, Plan, Window
 from celc_runtime.program import Program
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
@@ -50,9 +50,8 @@ class NearUnit(Unit):
 def lengths_of(near: NearRuns) -> Lengths:
     """How long events matter. Raises EventError where no time says that."""
     plain, *bent = [query.program for query in _run(near)]
-    name = near.plan.query
     for one in (plain, *bent):
-        _check(name, one)
+        _check(near.plan, one)
     window = max(_window(one) for one in bent) if bent else 0
     decided = max(_decided_after(one.plan) for one in (plain, *bent))
     before = _window(plain) + max(_looked_back(one.plan) for one in (plain, *bent))
@@ -107,9 +106,9 @@ def _looked_back(plan: Plan) -> int:
     return int(whole.size) - (0 if plan.matching.window is None else int(plan.matching.window.size))
 
 
-def _check(name: str, program: Program) -> None:
+def _check(near: NearPlan, program: Program) -> None:
     """Raises EventError for a query whose near misses no time settles."""
-    plan = program.plan
+    plan, name = program.plan, near.query
     window = plan.matching.window
     if window is None and not plan.matching.one_event:
         why = "it has no WITHIN, so that any later event can make a match of what a near miss has"
@@ -117,7 +116,11 @@ def _check(name: str, program: Program) -> None:
     elif window is not None and (
         window.unit == "EVENTS" or window.attribute not in (None, plan.source.order_by[0])
     ):
-        why = "its WITHIN is no time on the order column, so that no watermark says when it is over"
+        text, line, column = _written_window(near)
+        why = (
+            f"its {text} (line {line}, column {column}) is no time on the order column, so that no "
+            "watermark says when it is over"
+        )
         instead = f"measure it on {plan.source.order_by[0]!r}"
     elif program.sees_all or len(program.contexts) or plan.matching.nested_selectors:
         why = "a selector inside its formula depends on events long before the window"
@@ -131,3 +134,9 @@ def _check(name: str, program: Program) -> None:
         f"query {name!r} has no near misses on a stream: {why}: {instead}, or use near_misses on "
         "the events as a table"
     )
+
+
+def _written_window(near: NearPlan) -> tuple[str, int, int]:
+    """The text of the clause WITHIN and its place, from 1: the last window that bends."""
+    windows = [one for one in near.bent if isinstance(one.measure, Took)]
+    return windows[-1].part, windows[-1].line, windows[-1].column
