@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 
@@ -42,6 +42,7 @@ from celc_runtime.spark.input.columns import column_named, mapped, needed_column
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import utc_instant
 from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.input.pipelines import with_parts
 from celc_runtime.spark.input.probe import UNKNOWN, told_rows
 from celc_runtime.spark.match import AUTO, KERNEL, check_events, spark_plan
 from celc_runtime.values.types import ddl_of
@@ -258,6 +259,7 @@ def _event_frame(
     place = unused_name("source", taken)
     ties = {name: unused_name(f"tie {name}", taken) for name in source.tiebreak}
     kinds: dict[str, str] = {}
+    of_ties: dict[str, Any] = {}
     numbers = numbering_columns(program, taken)
     added = {name: ddl_of(type).lower() for name, type in numbers.values() if name not in taken}
     frames = []
@@ -274,6 +276,7 @@ def _event_frame(
         named = part.source.type_name
         told = column_named(named) if named in types else functions.lit(only)
         kinds = {name: types[name] for name in source.tiebreak}
+        of_ties = {ties[name]: rows.schema[name].dataType for name in source.tiebreak}
         told_apart = [column_named(name).alias(tie) for name, tie in ties.items()]
         columns = (*_columns(plan, told, values), functions.lit(0).alias(place))
         frames.append(rows.select(*columns, *told_apart, *_without(added)))
@@ -292,17 +295,25 @@ def _event_frame(
             for name, nothing in zip(added, _without(added), strict=True)
         ]
         frames.append(answer.select(*columns, *without, *more))
-    frame = reduce(lambda one, other: one.unionAll(other), frames)
-    run = as_run(program)
-    # As in a table on one machine (`rows`), this order numbers events of equal time.
-    tiebreak = (
-        place,
-        *(ties[name] for name in kinds),
-        str(source.start_of_rows),
-        *(name for name, _ in numbers.values()),
+    read = {source.type_name: "STRING"} | {one.name: one.type for one in source.input_attributes}
+    further = {name: type for name, type in numbers.values() if name in added}
+    frame = with_parts(
+        reduce(lambda one, other: one.unionAll(other), frames),
+        {**read, place: "INT"},
+        of_ties,
+        further,
     )
+    apart = (place, *(ties[name] for name in kinds))
+    return frame, _run_by(program, apart, [name for name, _ in numbers.values()])
+
+
+def _run_by(program: Program, apart: Sequence[str], numbers: Sequence[str]) -> Program:
+    """The query in the form that reads events. These columns tell events of one time apart:
+    as in a table on one machine (`rows`), their order numbers them."""
+    run = as_run(program)
+    tiebreak = (*apart, str(program.plan.source.start_of_rows), *numbers)
     own_order = replace(run.plan.source, tiebreak=tiebreak, relevant=None)
-    return frame, replace(run, plan=replace(run.plan, source=own_order))
+    return replace(run, plan=replace(run.plan, source=own_order))
 
 
 def _without(columns: Mapping[str, str]) -> list[Column]:

@@ -112,6 +112,8 @@ def test_chains_and_row_patterns_ask_nothing(session: _Session) -> None:
     )
     with interpreted():
         module = celc.compile(chain, order_by="ts")
+        alone = chain.rpartition(" PARTITION")[0] + " WITHIN 5 MINUTES [ts]"
+        apart = celc.compile(alone, order_by="ts")
         rows: Any = only_query(
             celc.compile(
                 "CREATE TABLE T (k STRING, v LONG, ts TIMESTAMP);\n"
@@ -120,7 +122,7 @@ def test_chains_and_row_patterns_ask_nothing(session: _Session) -> None:
                 dialect="match_recognize",
             )
         )
-    for query in (module.Twice, rows):
+    for query in (module.Twice, apart.Twice, rows):
         assert "map_partitions {" in _plan(session, query.match(session.events()))
 
 

@@ -124,6 +124,20 @@ def with_types(frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
     return _told(frame, schema_of(types))
 
 
+def with_parts(
+    frame: DataFrame, first: Mapping[str, str], middle: Mapping[str, Any], last: Mapping[str, str]
+) -> DataFrame:
+    """In a query function, a DataFrame of exactly these columns, those in the middle by their types
+    of Spark, with PySpark's note of them; elsewhere the DataFrame as it is."""
+    if not in_query_function(frame.sparkSession):
+        return frame
+    from pyspark.sql.types import StructField, StructType
+
+    ties = [StructField(name, type) for name, type in middle.items()]
+    fields = [*schema_of(first).fields, *ties, *schema_of(last).fields]
+    return _told(frame, StructType(fields))
+
+
 def as_ddl(frame: DataFrame, ddl: str) -> DataFrame:
     """In a query function, a DataFrame of these columns, so that PySpark knows them; elsewhere the
     DataFrame as it is."""

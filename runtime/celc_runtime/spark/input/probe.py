@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
-from celc_runtime.spark.input.pipelines import NOT_ASKED, in_query_function
+from celc_runtime.spark.input.pipelines import NOT_ASKED, in_query_function, refuse_in_pipelines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -85,6 +85,11 @@ def jobs_told() -> Iterator[list[str]]:
 
 def asked(frame: DataFrame, what: str) -> list[Row]:
     """The rows of a DataFrame by which a plan is chosen; `what` they tell, in words."""
+    refuse_in_pipelines(
+        frame.sparkSession,
+        f"a job for {what}",
+        "with_options(at_end='closed') or with_options(clock=…) needs none",
+    )
     tell_job(what)
     found: list[Row] = frame.collect()
     return found
