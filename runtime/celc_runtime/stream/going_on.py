@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _NOTES = "celc_queries"
+_AFTER = re.compile("after='([^']+)'")
 
 
 class Query(NamedTuple):
@@ -60,6 +62,25 @@ class GoesOn(NamedTuple):
     new: tuple[Query, ...] = ()  # to be noted
 
 
+class NotGoneOn(StateError):
+    """The error for a query that does not go on with a checkpoint: why, and what to do instead, in
+    words; after: the value for `after=` of a new checkpoint, None: there is none."""
+
+    def __init__(self, name: str, why: Sequence[str], instead: str) -> None:
+        super().__init__(
+            f"query {name!r}: the checkpoint holds the state of another query, and what is "
+            f"kept there does not suffice for this one: {'; '.join(why)}. {instead}"
+        )
+        self.why = [*why]
+        self.instead = instead
+
+    @property
+    def after(self) -> str | None:
+        """The value for `after=` with which a new checkpoint loses nothing; None: there is none."""
+        found = _AFTER.search(self.instead)
+        return None if found is None else found[1]
+
+
 class Known(NamedTuple):
     """What a checkpoint says of its queries and of how far it has come."""
 
@@ -70,22 +91,35 @@ class Known(NamedTuple):
     watermark: int | None  # microseconds, of the last completed micro-batch; None: there was none
 
 
+def last_query(known: Known) -> Needs | None:
+    """What the query needs that ran last on a checkpoint; None: nothing says it."""
+    if known.notes:
+        return needs_in(running(known.notes, known.last_batch).record)
+    found = (query_in(header) for _, header in known.headers)
+    records = [one[1] for one in found if one is not None and one[1]]
+    return needs_in(records[0]) if records else None
+
+
 def known_of_checkpoint(spark: SparkSession, checkpoint: str, state: str) -> Known | None:
     """None: no micro-batch has been completed. state: the name of the state variable."""
+    progress = _progress(spark, checkpoint)
+    if progress is None:
+        return None
+    headers = tuple(headers_of(spark, checkpoint, state, 1))
+    return Known(headers, tuple(_notes(spark, checkpoint)), *progress)
+
+
+def _progress(spark: SparkSession, checkpoint: str) -> tuple[int, int, int | None] | None:
+    """The last three parts of `Known`; None: no micro-batch has been completed."""
     done = batches_in(spark, posixpath.join(checkpoint, "commits"))
     if not done:
         return None
     begun = batches_in(spark, posixpath.join(checkpoint, "offsets"))
-    return Known(
-        tuple(headers_of(spark, checkpoint, state, 1)),
-        tuple(_notes(spark, checkpoint)),
-        max(done),
-        max(begun, default=max(done)),
-        watermark_of(spark, checkpoint, max(done)),
-    )
+    last = max(done)
+    return last, max(begun, default=last), _watermark_of(spark, checkpoint, last)
 
 
-def watermark_of(spark: SparkSession, checkpoint: str, batch: int) -> int | None:
+def _watermark_of(spark: SparkSession, checkpoint: str, batch: int) -> int | None:
     """The watermark (microseconds) that a micro-batch has seen; None: there was none."""
     told = first_line(spark, posixpath.join(checkpoint, "offsets", str(batch)), "{")
     return 1000 * int(json.loads(told).get("batchWatermarkMs", 0)) or None
@@ -132,11 +166,8 @@ def decided(program: Program, formats: StreamFormats, known: Known, checkpoint: 
     assert new is not None
     reasons = why_not_gone_on(old, new)
     if reasons:
-        raise StateError(
-            f"query {program.name!r}: the checkpoint holds the state of another query, and what is "
-            f"kept there does not suffice for this one: {'; '.join(reasons)}. "
-            + way_out(program, old or new, known, checkpoint)
-        )
+        way = after_instead([program], (old or new).given_by, known, checkpoint, (old or new).mixes)
+        raise NotGoneOn(program.name, reasons, way)
     assert old is not None
     since = None if known.watermark is None else old.given_by(known.watermark)
     fresh = Query(identity, record, known.last_batch, since)
@@ -160,11 +191,6 @@ def running(queries: Sequence[Query], last_batch: int) -> Query:
     return ran[-1] if ran else queries[0]
 
 
-def way_out(program: Asked, old: Needs, known: Known, checkpoint: str) -> str:
-    """What to do for a query that cannot go on with a checkpoint."""
-    return after_instead([program], old.given_by, known, checkpoint, old.mixes)
-
-
 def after_instead(
     programs: Iterable[Asked],
     given_by: Callable[[int], int],
@@ -172,8 +198,11 @@ def after_instead(
     checkpoint: str,
     mixes: bool,
 ) -> str:
-    """The same of several. given_by: as of `Needs`; mixes: whether some rows wait for an absence
-    at their end, and others do not."""
+    """What to do for queries that cannot go on with a checkpoint.
+
+    given_by: as of `Needs`. mixes: whether some rows wait for an absence at their end, and others
+    do not.
+    """
     if known.begun_batch > known.last_batch:
         return (
             f"Its stream was stopped within micro-batch {known.begun_batch}: start it once more "
@@ -222,14 +251,17 @@ def telling_way_out(
     except OtherQuery as problem:
         if checkpoint is None:
             raise
-        done = batches_in(spark, posixpath.join(checkpoint, "commits"))
-        begun = batches_in(spark, posixpath.join(checkpoint, "offsets"))
-        last = max(done)
-        watermark = watermark_of(spark, checkpoint, last)
-        known = Known((), (), last, max(begun, default=last), watermark)
-        late = any(map(_is_late, programs))
-        told = after_instead(programs, lambda time: time - late, known, checkpoint, late)
+        told = way_out(programs, spark, checkpoint)
         raise StateError(f"{problem}. {told}") from None
+
+
+def way_out(programs: Sequence[Asked], spark: SparkSession, checkpoint: str) -> str:
+    """What to do with a checkpoint that has completed a micro-batch, where queries cannot go on
+    with it."""
+    last, begun, watermark = _progress(spark, checkpoint) or (0, 0, None)
+    late = any(map(_is_late, programs))
+    known = Known((), (), last, begun, watermark)
+    return after_instead(programs, lambda time: time - late, known, checkpoint, late)
 
 
 def _is_late(program: Asked) -> bool:

@@ -16,7 +16,15 @@ def add_comparisons(
     """Add both commands. `command` makes one, `add_forms` adds how events are read, and `seconds`
     reads a time."""
     diff = command("diff", "say what a change of a query changes")
-    diff.add_argument("new", type=Path, metavar="new.cel", help="the file after the change")
+    diff.add_argument(
+        "new", type=Path, nargs="?", metavar="new.cel", help="the file after the change"
+    )
+    diff.add_argument(
+        "--state",
+        metavar="CHECKPOINT",
+        help="the checkpoint of a stream in place of a file before the change: whether the query "
+        "goes on with it, and from when a new checkpoint has to begin if not (needs PySpark)",
+    )
     diff.add_argument("--query", help="which query of both files (default: all, by their names)")
     diff.add_argument(
         "--format", choices=["text", "json"], default="text", help="json: an object for each query"

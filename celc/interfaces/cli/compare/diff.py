@@ -35,11 +35,23 @@ from celc.interfaces.cli.queries import options_of, read_source
 
 def diff(arguments: argparse.Namespace) -> int:
     """Compare the queries of two files; returns the exit code."""
-    paths = arguments.source, arguments.new
+    paths = [one for one in (arguments.source, arguments.new) if one is not None]
+    if len(paths) != (1 if arguments.state else 2):
+        raise CommandProblem(
+            "celc diff takes two files, or --state CHECKPOINT and one: celc diff old.cel new.cel, "
+            "celc diff --state CHECKPOINT new.cel"
+        )
+    if arguments.state and arguments.on:
+        raise CommandProblem("--on runs two files on events, and --state has none: leave one out")
     if any(language_of(path) is ROW_PATTERNS for path in paths):
         raise CommandProblem("celc diff compares queries of CEL, and MATCH_RECOGNIZE is none")
-    old, new = (read_source(path, path.as_posix()) for path in paths)
+    sources = [read_source(path, path.as_posix()) for path in paths]
     try:
+        if arguments.state:
+            from celc.interfaces.cli.compare.on_state import diff_on_state
+
+            return diff_on_state(arguments, sources[0])
+        old, new = sources
         if arguments.on:
             from celc.interfaces.cli.compare.on_events import diff_on
 

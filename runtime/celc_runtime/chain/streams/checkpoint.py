@@ -93,6 +93,18 @@ def going_on(recorded: Recorded, programs: Mapping[str, Program]) -> GoesOn:
     return GoesOn(tuple(found), recorded.next_unit)
 
 
+def compared(recorded: Recorded, programs: Mapping[str, Program]) -> dict[str, str]:
+    """What becomes of each query of a checkpoint, and of a module: "goes on", "changed", "new" or
+    "gone", by its name."""
+    before = {n: one for record in recorded.units.values() for n, one in record.queries.items()}
+    found = {name: "gone" for name in before if name not in programs}
+    for name, program in programs.items():
+        known = before.get(name)
+        same = known == _digest(program)
+        found[name] = "new" if known is None else "goes on" if same else "changed"
+    return found
+
+
 class Fitting(NamedTuple):
     """How the units of an operator find their states in a bucket."""
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from celc_runtime.jit.shipping import text_of
 from celc_runtime.plan.errors import StateError
-from celc_runtime.plan.plan import Plan, Window
+from celc_runtime.plan.plan import PerStart, Plan, Window
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.program import Program
 from celc_runtime.stream.stored.identity import normalised
@@ -111,7 +111,7 @@ def needs_of(program: Program, layout: RowLayout, values: Sequence[str]) -> Need
             [_measured(plan, matching.local_windows[one.window]), one.from_start]
             for one in choice.deadlines
         ),
-        "" if choice_of is None else f"{choice_of} {choice_of.counts_ends} {choice_of.late}",
+        _choice(choice_of),
         per,
         [*values],
         _why_long(program),
@@ -121,6 +121,14 @@ def needs_of(program: Program, layout: RowLayout, values: Sequence[str]) -> Need
         source.relevant is None,
         bool(choice.deadlines) and not program.all_wait,
     )
+
+
+def _choice(choice: PerStart | None) -> str:
+    """What has to be known later of matches with one start. The first one, if it is known when it
+    ends, is found anew among the events that are kept."""
+    if choice is None or choice.known_at_end:
+        return ""
+    return f"{choice} {choice.counts_ends} {choice.late}"
 
 
 def _measured(plan: Plan, window: Window) -> _Measured:
