@@ -257,6 +257,7 @@ class CompiledQuery:
         *,
         ranges: int | None = None,
         presorted: bool = False,
+        threads: int | None = None,
         after: object = None,
         until: object = None,
         **parameters: Any,
@@ -265,11 +266,11 @@ class CompiledQuery:
 
         events: as for `match_table`, which gives a pyarrow Table; or a DataFrame of Spark, which
         gives a DataFrame, by the plan of `match`. ranges, presorted: as for `match`, for Spark
-        alone. after, until: as for `match_table`. A row has the partition attributes, the end, and
-        the matches as `events` and `nodes`; its size is bounded by the events of the window and the
-        query, however many matches there are. `celc_runtime.expand` gives the rows of `match_table`
-        back. parameters: of a query FOR EACH its table, as for `match_table`; each row of the table
-        has graphs of its own.
+        alone. threads, after, until: as for `match_table`. A row has the partition attributes, the
+        end, and the matches as `events` and `nodes`; its size is bounded by the events of the
+        window and the query, however many matches there are. `celc_runtime.expand` gives the rows
+        of `match_table` back. parameters: of a query FOR EACH its table, as for `match_table`; each
+        row of the table has graphs of its own.
 
         Raises EventError where no graph says which matches there are (uncertain time,
         SELECT FIRST and LONGEST, absences at the end, aggregates of the query's file), and as
@@ -277,6 +278,7 @@ class CompiledQuery:
         """
         from celc_runtime.spark.answers.compact import is_spark_frame
 
+        check_threads(threads)
         program = self._entered(Route.COMPACT, parameters)
         reads = bool(program.plan.source.reads)
         if is_spark_frame(events):
@@ -285,6 +287,8 @@ class CompiledQuery:
             from celc_runtime.spark.match import spark_compact
             from celc_runtime.spark.slices import slicing
 
+            if threads is not None:
+                raise ValueError("threads are for a table on this machine: leave them out")
             refuse_in_pipelines(events.sparkSession, "match_compact", "call match")
             program, events, keeps = slicing(program.on_spark, events, (after, until))
             found = chain_compact_on_spark if reads else spark_compact
@@ -296,8 +300,8 @@ class CompiledQuery:
         if reads:
             from celc_runtime.chain.tables import chain_compact
 
-            return chain_compact(program, events, keeps)
-        return compact_of_table(program, events, keeps)
+            return chain_compact(program, events, keeps, threads)
+        return compact_of_table(program, events, keeps, threads=threads)
 
     def expand(self, compact: Any, limit: int | None = None) -> Any:
         """`celc_runtime.expand`, also where a standalone module brings the runtime."""

@@ -72,12 +72,15 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         yield found
 
 
-def told(query: CompiledQuery, table: pa.Table, count: int, **more: Any) -> tuple[Any, list[str]]:
+def told(
+    query: CompiledQuery, table: pa.Table, count: int, *, compact: bool = False, **more: Any
+) -> tuple[Any, list[str]]:
     """The answer, or the text of its error, and the texts of its warnings."""
+    match = query.match_compact if compact else query.match_table
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            answer: Any = query.match_table(table, threads=count, **more)
+            answer: Any = match(table, threads=count, **more)
         except EventError as problem:
             answer = str(problem)
     return answer, [str(one.message) for one in caught]
@@ -122,6 +125,7 @@ def _check_one(rng: random.Random) -> Iterator[str]:
     for _ in range(3):
         table = table_of(query.plan, stream_of(rng, text))
         yield compare(query, table, text)
+        yield f"compact {compare(query, table, text, compact=True)}"
         limit = rng.randint(1, 9)
         yield compare(query, table, text, max_matches=limit)
 
@@ -155,6 +159,7 @@ def check(seed: int) -> Counter[str]:
 def test_parts_are_together_the_whole() -> None:
     found = sum(map(check, range(12)), Counter())
     assert found["rows"] > 20, found
+    assert found["compact rows"] > 3, found
     assert found["tables"] > 20, found
 
 

@@ -46,11 +46,14 @@ def chain_of_table(
     return _answer(program, batches, first, threads=threads)
 
 
-def chain_compact(program: Program, events: Any, keeps: Keeps | None) -> pa.Table:
+def chain_compact(
+    program: Program, events: Any, keeps: Keeps | None, threads: int | None = 1
+) -> pa.Table:
     """The compact answers of a query that reads others, those that `keeps` passes on; see
     `CompiledQuery.match_compact`."""
     check_order(program)
-    found = _answer(program, table_of(source_of(program), events).to_batches(), is_compact=True)
+    batches = table_of(source_of(program), events).to_batches()
+    found = _answer(program, batches, is_compact=True, threads=threads)
     if keeps is None:
         return found
     return pa.Table.from_batches(keeps(iter(found.to_batches())), found.schema)
@@ -91,7 +94,7 @@ def _answer(
             rows = event_table(level, declared_rows(level, table), answers)
             level = with_clock_of_rows(level, partial(latest_of, program, table))
             if name == program.name and is_compact:
-                return compact_of_table(as_run(level), rows)
+                return compact_of_table(as_run(level), rows, threads=threads)
             wanted = first if name == program.name and first else FirstMatches(None)
             answers[name] = matches_of_table(as_run(level), rows, wanted, threads=threads)
         else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from celc_runtime.arrow.events.sorting import order_for, sorted_for
+from celc_runtime.arrow.events.sorting import Sorted, order_for
 from celc_runtime.arrow.matches.compact import schema_of
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.arrow.tables.event_tables import batches_of, entered, table_of
@@ -25,7 +25,7 @@ from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import Reads, ReadsRanges, read_all
-from celc_runtime.run.parts import answer_of_parts, parts_of, threads_of, threads_pay
+from celc_runtime.run.parts import NewRun, answer_of_parts, parts_of, threads_of, threads_pay
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.walk.compact import are_graphs
@@ -167,14 +167,9 @@ def matches_of_table(
     plan, schema = read_plan(program), program.output_schema
     rows = order_for(plan, table_of(program, events))
     # A search that ends after some matches is one that begins with the first event.
-    count = 1 if first.ends_early else threads_of(len(rows.table), threads)
-    if threads is None and count > 1 and not threads_pay(program, rows, options):
-        count = 1
-    parts = parts_of(program, rows, count)
-    if parts:
-        answer = answer_of_parts(program, rows, parts, options, count)
-        if answer is not None:
-            return pa.Table.from_batches(first.of(answer), schema)
+    answer = None if first.ends_early else _in_parts(program, rows, options, threads, run_of)
+    if answer is not None:
+        return pa.Table.from_batches(first.of(answer), schema)
     batches = rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS)
     options = replace(options, numbered=rows.numbered)
     if program.plan.source.parameters is not None:
@@ -191,6 +186,18 @@ def matches_of_table(
     late = len(rows.table) > NOTED_ROWS and bool(plan.source.key_columns)
     options, batches = _with_clock(program, options, batches, late=late)
     return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
+
+
+def _in_parts(
+    program: Program, rows: Sorted, options: RunOptions, threads: int | None, new: NewRun
+) -> list[pa.RecordBatch] | None:
+    """The answer of so many threads (None: of as many as pay), by runs that `new` makes; None: one
+    run has to read the table."""
+    count = threads_of(len(rows.table), threads)
+    if threads is None and count > 1 and not threads_pay(program, rows, options, new):
+        return None
+    parts = parts_of(program, rows, count)
+    return answer_of_parts(program, rows, parts, options, count, new) if parts else None
 
 
 def with_tables(program: Program, tables: Mapping[str, Any]) -> Program:
@@ -229,12 +236,17 @@ def compact_of_events(
     return found if keeps is None else keeps(found)
 
 
-def compact_of_table(program: Program, events: Any, keeps: Keeps | None = None) -> pa.Table:
+def compact_of_table(
+    program: Program, events: Any, keeps: Keeps | None = None, *, threads: int | None = 1
+) -> pa.Table:
     """The compact answers of a table, those that `keeps` passes on; see
     `CompiledQuery.match_compact`."""
-    table, numbered = sorted_for(read_plan(program), table_of(program, events))
-    run = ordered_run(program, RunOptions(numbered=numbered), is_compact=True)
-    batches = read_all(run, table.to_batches(max_chunksize=_ROWS))
+    rows = order_for(read_plan(program), table_of(program, events))
+    batches: Iterable[pa.RecordBatch] | None
+    batches = _in_parts(program, rows, PLAIN, threads, compact_run)
+    if batches is None:
+        run = ordered_run(program, RunOptions(numbered=rows.numbered), is_compact=True)
+        batches = read_all(run, rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS))
     if keeps is not None:
         batches = keeps(batches)
     return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))

@@ -36,6 +36,12 @@ def asked_set(program: Program, tables: Mapping[str, Any]) -> Parameters:
     wanted = [] if parameters is None else [parameters.name]
     for name in tables:
         if name not in wanted:
+            if name == "threads":
+                raise TypeError(
+                    f"query {program.name!r} takes no threads here, because one thread reads "
+                    "batches as they come: give all events to match_table(events, threads=…) or "
+                    "match_compact(events, threads=…)"
+                )
             known = f"its parameter set is {wanted[0]!r}" if wanted else "it has no parameter set"
             raise TypeError(f"query {program.name!r} takes no argument {name!r}: {known}")
     assert parameters is not None, "a call without tables has no rows"

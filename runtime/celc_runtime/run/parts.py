@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,7 @@ from celc_runtime.run.ranges import (
     why_not_split,
     worthwhile,
 )
+from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.seen import Seen, warn_at_the_end
 from celc_runtime.run.source.run_options import RunOptions
@@ -250,9 +251,12 @@ def _declared_before(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.nd
     return before
 
 
-def threads_pay(program: Program, rows: Sorted, options: RunOptions) -> bool:
+NewRun: TypeAlias = Callable[[Program, RunOptions], Run]
+
+
+def threads_pay(program: Program, rows: Sorted, options: RunOptions, new: NewRun = run_of) -> bool:
     """Whether threads read a table faster than one does, by the time that its first rows take. What
-    is found in them is found again by whoever reads the table.
+    is found in them is found again by whoever reads the table. new: makes a run.
 
     Rejected: a rule by the form of the query. One query takes 15 nanoseconds a row or 1,500, by the
     number of its matches.
@@ -265,7 +269,7 @@ def threads_pay(program: Program, rows: Sorted, options: RunOptions) -> bool:
         with told_to([]):  # whoever reads the table says it
             if program.plan.asks_for_clock and options.clock is None:
                 options = replace(options, clock=_clock(program, rows, [tried], 1))
-            run, seconds = run_of(program, options), 0.0
+            run, seconds = new(program, options), 0.0
             for first, end in ((0, tried.later), (tried.later, tried.end)):
                 begun = time.thread_time()
                 for batch in _batches(rows, first, end):
@@ -285,15 +289,20 @@ class _Answer(NamedTuple):
 
 
 def answer_of_parts(
-    program: Program, rows: Sorted, parts: Sequence[Part], options: RunOptions, threads: int
+    program: Program,
+    rows: Sorted,
+    parts: Sequence[Part],
+    options: RunOptions,
+    threads: int,
+    new: NewRun = run_of,
 ) -> list[pa.RecordBatch] | None:
     """The rows of the answer, in the order in which one run gives them; None: one run has to say
-    what is wrong with an event."""
+    what is wrong with an event. new: makes a run."""
     plan, options = program.plan, replace(options, numbered=rows.numbered)
     try:
         if plan.asks_for_clock and options.clock is None and plan.choice.clock is None:
             options = replace(options, clock=_clock(program, rows, parts, threads))
-        calls = [partial(answer_of_part, program, rows, part, options) for part in parts]
+        calls = [partial(answer_of_part, program, rows, part, options, new) for part in parts]
         answers = side_by_side(calls, threads)
     except EventError:
         return None
@@ -312,13 +321,15 @@ def _clock(program: Program, rows: Sorted, parts: Sequence[Part], threads: int) 
     return max((one for one in found if one is not None), default=None)
 
 
-def answer_of_part(program: Program, rows: Sorted, part: Part, options: RunOptions) -> _Answer:
+def answer_of_part(
+    program: Program, rows: Sorted, part: Part, options: RunOptions, new: NewRun = run_of
+) -> _Answer:
     """What a run over a part answers."""
     before = part.first
     options = replace(
         options, first_position=part.position, continues=part.continues, rows_before=before
     )
-    run = run_of(program, options)
+    run = new(program, options)
     found: list[pa.RecordBatch] = []
     for is_own, (first, end) in zip(
         (False, True, False), pairwise((part.first, part.start, part.later, part.end)), strict=True

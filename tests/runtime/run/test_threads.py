@@ -66,6 +66,23 @@ def test_threads_find_what_one_finds(keys: int) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.filterwarnings("ignore:.*equal in ts")
+def test_threads_find_the_graphs_that_one_finds() -> None:
+    query, table = query_of(BY_KEY), table_of(9)
+    one = query.match_compact(table, threads=1)
+    assert len(one) > 10
+    for count in (2, 3, 7):
+        assert query.match_compact(table, threads=count).equals(one)
+
+
+def test_batches_that_come_one_by_one_have_no_threads() -> None:
+    query = query_of(BY_KEY)
+    for match in (query.match_arrow, query.match_compact_arrow, query.match_pandas):
+        with pytest.raises(TypeError, match=r"takes no threads here.*match_table"):
+            match(table_of(1), threads=2)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.filterwarnings("ignore:.*equal in ts")
 def test_a_part_writes_into_its_own_arrays_alone(tmp_path: Path) -> None:
     """What parts share lies in memory that cannot be written: the process would end."""
     query, table = query_of(BY_KEY), table_of()
