@@ -267,6 +267,8 @@ def test_the_choice_between_both_ways(
         apart = celc.compile(
             _PAIR.replace("; B", "; B AS w ; B").replace(" WITHIN", " AND x.v = w.v WITHIN")
         )
+    assert "its own code compares the pairs of hardly more than" in query.explain_plan(files)
+    monkeypatch.setattr(joins, "_FEW_COMPARED", 1)
     few = query.explain_plan(files)
     # 33 events of either type in 325 seconds; with ALL, each with those of the minute after it too.
     assert "its own code compares about 201 pairs of 66 events, which are few" in few

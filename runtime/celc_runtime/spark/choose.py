@@ -287,7 +287,8 @@ def _read_twice(of_keys: Sequence[Sequence[TimeRange]]) -> float:
 
 def _why_too_many(facts: Facts) -> str:
     """Why a task may get more rows than it can hold."""
-    if facts.size.most_rows is not None and facts.size.most_rows <= MOST_ROWS:
+    most = facts.counted_by_files or facts.size.most_rows
+    if most is not None and most <= MOST_ROWS:
         return ""
     if why := facts.why_not_read_twice:
         return f"{why}, and it is not known how many events a task would get"
@@ -352,6 +353,10 @@ def _hot_keys(facts: Facts, ranges: int | None) -> tuple[list[HotKey], str]:
     if tasks is None:
         if why := _why_not_looked_at(facts):
             return [], f"{why} (ranges=… looks for them all the same)"
+        # Their statistics are exact, and take no job. Sizes are not: texts may be long.
+        files = facts.files(1)
+        if not files.unknown and files.sample.rows < 2 * _rows_per_range(facts):
+            return [], f"{files.sample.rows:,} events are too few, by the statistics of the files"
         rows = facts.key_sample.estimated
         if rows < 2 * _rows_per_range(facts):
             return [], f"about {rows:,} events are too few"

@@ -29,7 +29,7 @@ from celc_runtime.spark.input.columns import (
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import with_key_columns
 from celc_runtime.spark.input.order_column import OrderColumn
-from celc_runtime.spark.input.probe import asked, why_not_read_twice
+from celc_runtime.spark.input.probe import asked, size_of, why_not_read_twice
 from celc_runtime.spark.input.pushdown import (
     can_matter,
     positions_line,
@@ -85,6 +85,9 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
     rows = needed_columns(plan, events)
     if why := why_not_read_twice(rows):
         return f"{why} (to see how many events a window has)"
+    most = size_of(rows).most_rows
+    if most is not None and len(bands) * most * most < _FEW_COMPARED:
+        return f"its own code compares the pairs of hardly more than {most:,} events, which are few"
     compared, count = _compared(plan, bands, rows)
     if compared < _FEW_COMPARED + _FEW_FOR_EACH * count:
         return (

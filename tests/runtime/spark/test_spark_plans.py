@@ -355,6 +355,26 @@ def test_random_keys_partitions_and_batches(
 # --- choices --------------------------------------------------------------------------------------
 
 
+def test_no_job_is_run_to_plan_a_small_one(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keyed: CompiledQuery
+) -> None:
+    """Spark's own count of its jobs, also where sizes say too much, as those of long texts do."""
+    frame = _read(spark, stream(6, 4000, hot=0.9), tmp_path)
+    spark.sparkContext.setJobGroup("celc-plans", "jobs before the first row")
+    try:
+        keyed.match(frame)
+        monkeypatch.setattr(facts, "size_of", lambda _: Size(1 << 30, True))
+        keyed.match(frame)
+        keyed.with_options(positions=False).match_compact(frame)
+        jobs = spark.sparkContext.statusTracker().getJobIdsForGroup("celc-plans")
+        assert not jobs
+        # With ranges= somebody asks for a look.
+        keyed.match(frame, ranges=2)
+        assert spark.sparkContext.statusTracker().getJobIdsForGroup("celc-plans")
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+
+
 def test_files_and_caches_are_cut_without_being_asked(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keyed: CompiledQuery
 ) -> None:
