@@ -157,6 +157,7 @@ def test_segments_are_merged_as_far_as_they_end_together() -> None:
     assert not due_for_merge(segments, 349)
 
 
+@pytest.mark.parametrize("batches", [60, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "body",
     [
@@ -165,13 +166,13 @@ def test_segments_are_merged_as_far_as_they_end_together() -> None:
         "SELECT LAST * WHERE A ; B PARTITION BY id CONSUME BY PARTITION",
     ],
 )
-def test_many_micro_batches_write_in_proportion_to_their_rows(body: str) -> None:
+def test_many_micro_batches_write_in_proportion_to_their_rows(body: str, batches: int) -> None:
     """Each brings new keys and old ones; each event and record is written again some times."""
     rng = np.random.default_rng(1)
     query = _query(body)
     operator = Operator(query)
     rows, most = 0, 0
-    for number in range(300):
+    for number in range(batches):
         count = 20
         ids = rng.integers(0, 10 * number + 20, count)
         times = 100 * number + np.sort(rng.choice(100, count, replace=False)) + 1
@@ -180,10 +181,10 @@ def test_many_micro_batches_write_in_proportion_to_their_rows(body: str) -> None
         rows += count
         (header,) = operator.headers.values()
         most = max(most, (len(header) - _HEADER) // _ENTRY)
-    assert most <= 40
-    # A row waits, is kept, and moves its partition's record: some 30 bytes each. Headers are
-    # written with each micro-batch.
-    assert operator.written <= rows * 3 * 40 * 8 + 300 * 2 * (_HEADER + most * _ENTRY)
+    assert most <= 25
+    # A row waits, is kept, and moves its partition's record: some 30 bytes each, and a header with
+    # each micro-batch. What were written anew each time would be twice that after four of them.
+    assert operator.written <= 100 * rows
 
 
 # --- how much there is ----------------------------------------------------------------------------
