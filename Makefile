@@ -51,7 +51,8 @@ test: $(INSTALLED) notes ## run the test suite
 QUICK = tests/automata tests/codegen tests/explain tests/parse tests/plan tests/resolve tests/verify \
 	tests/test_layers.py
 # Texts that nobody means well with, and how steps grow: four tenths of the time of all these tests.
-SLOW = tests/codegen/test_hostile.py tests/parse/test_parse_growth.py tests/parse/test_parse_hostile.py
+SLOW = tests/automata/test_size.py tests/codegen/test_hostile.py tests/parse/test_parse_growth.py \
+	tests/parse/test_parse_hostile.py tests/plan/test_growth.py
 
 quick: $(INSTALLED) ## run the tests of the compiler alone, without Spark
 	@"$(PY)" -m pytest -q -m "not long and not spark" -n $(PROCESSES) \

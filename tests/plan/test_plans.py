@@ -197,7 +197,7 @@ def pairs_for(body: str, streams: int, length: int) -> Iterator[tuple[list[Event
     raise AssertionError(f"too few streams have a match: {body}")
 
 
-def compare(body: str, *, streams: int = 3, length: int = 10) -> None:
+def compare(body: str, *, streams: int = 2, length: int = 10) -> None:
     """Hold the answers of all engines and routes against the reference's."""
     text = WIDE_DECLARATION + body
     with interpreted():
