@@ -124,7 +124,6 @@ _SCHEMA = pa.schema(
         "asked": pa.int32(),
     }
 )
-_FILES = 4
 _DELAY = 1000
 """Milliseconds: all least times of the cases are nearer to one another."""
 
@@ -133,13 +132,16 @@ def _file(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in _SCHEMA})
 
 
-def _problems_of_streams(cases: list[Case], spark: Any, folder: Path) -> list[str]:
-    """What is wrong with the answers of cases as streams, which are one of Spark's."""
+def _problems_of_streams(cases: list[Case], spark: Any, folder: Path, *, pieces: int) -> list[str]:
+    """What is wrong with the answers of cases as streams, which are one of Spark's.
+
+    pieces: the files that their events are dealt into; each is a micro-batch.
+    """
     queries = [on_a_clock(case.query, f"q{number}") for number, case in enumerate(cases)]
     # The numbers of the cases come out of them as positions and times alone.
     queries = [query.with_options(positions=True) for query in queries]
     rng = random.Random(len(cases))
-    dealt: list[list[dict[str, Any]]] = [[] for _ in range(_FILES)]
+    dealt: list[list[dict[str, Any]]] = [[] for _ in range(pieces)]
     for number, case in enumerate(cases):
         for row in rows_on_a_clock(case.events, ("low", "high")):
             rng.choice(dealt).append({**row, "asked": number})
@@ -179,14 +181,15 @@ def _cases_of_streams() -> list[Case]:
 def test_some_cases_as_streams(spark: Any, tmp_path: Path) -> None:
     chosen = [case for case in _cases_of_streams() if case.expected][::28]
     assert len(chosen) >= 2
-    assert not _problems_of_streams(chosen, spark, tmp_path)
+    assert not _problems_of_streams(chosen, spark, tmp_path, pieces=2)
 
 
 @pytest.mark.long
 def test_all_cases_as_streams(spark: Any, tmp_path: Path) -> None:
     cases = _cases_of_streams()
     for at in range(0, len(cases), 10):
-        assert not _problems_of_streams(cases[at : at + 10], spark, tmp_path / str(at))
+        problems = _problems_of_streams(cases[at : at + 10], spark, tmp_path / str(at), pieces=4)
+        assert not problems
 
 
 def test_whole_numbers_are_no_time_of_a_stream(spark: Any) -> None:
