@@ -56,10 +56,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     Both kinds do the same (`tests/test_conformance.py`), and to compile takes most of the time of
     most tests.
     """
-    from celc_runtime.jit import kernels
+    from celc_runtime.jit import kernels, shipping
     from celc_runtime.run.walk import checked, in_worlds
 
     with pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("spark") is not None and ON_SPARK != "connect":
+            # Workers of a classic session import the runtime. Over Connect they have none: there
+            # its text, 0.7 MB, travels with each query, which a JVM hashes and writes out.
+            patch.setattr(shipping, "_packed_runtime", bytes)
         if item.get_closest_marker("machine_code") is not None:
             patch.setattr(kernels, "MOST_ROWS", 0)
             patch.setenv("CELC_INTERPRETED_ROWS", "0")
@@ -225,8 +229,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """
     _find_java()
     if ON_SPARK:
-        # No file of ours may be what makes a job work.
-        os.environ["PYSPARK_PYTHON"] = str(worker_python(tmp_path_factory.mktemp("worker")))
+        # Over Connect no file of ours may be what makes a job work.
+        folder = tmp_path_factory.mktemp("worker")
+        os.environ["PYSPARK_PYTHON"] = str(worker_python(folder, runtime=ON_SPARK == "classic"))
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ["CELC_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -1,7 +1,8 @@
 """The tests of on_spark, over a classic session and over Spark Connect.
 
 Each kind in a process of its own, because no process can have both. The workers run a Python that
-cannot import celc or its runtime, and nothing there is compiled by Numba. For one of them alone:
+cannot import celc; those of a classic session can import its runtime, and over Connect the runtime
+travels as text. Nothing there is compiled by Numba. For one of them alone:
 
     CELC_TEST_SPARK=connect pytest tests/on_spark -k sql
 """

@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 from celc_runtime.plan.plan import Plan
 from celc_runtime.query import CompiledQuery
+from places import ROOT
 from reference import difference
 
 INTERPRETED_PLANS = {
@@ -53,13 +54,14 @@ _TYPES = {
 }
 
 
-def worker_python(folder: Path, *, compiles: bool = False) -> Path:
+def worker_python(folder: Path, *, compiles: bool = False, runtime: bool = False) -> Path:
     """A Python that sees the installed packages, but none that an editable install adds.
 
     compiles: whether what is generated becomes machine code; for answers alone it need not.
+    runtime: whether it sees the runtime of this checkout.
     """
-    path = folder / "python-without-celc"
-    packages = sysconfig.get_paths()["purelib"]
+    path = folder / ("python-with-the-runtime" if runtime else "python-without-celc")
+    packages = sysconfig.get_paths()["purelib"] + (f":{ROOT / 'runtime'}" if runtime else "")
     setting = "" if compiles else "NUMBA_DISABLE_JIT=1 "
     path.write_text(
         f'#!/bin/sh\n{setting}PYTHONPATH="{packages}" exec "{sys.executable}" -S "$@"\n'
