@@ -359,7 +359,7 @@ class ChangingTask(BucketTask):
         place = 0 if self._query.plan.answer.match_id is None else 1
         found, places = np.unique(np.asarray(matches.column(place)), return_inverse=True)
         held = opened.version.held
-        rows = held.told.rows.take(held.places_of(found))
+        rows = held.rows_at(held.places_of(found))
         numbers = pa.array(places.astype(np.int64))
         matches = matches.set_column(place, matches.schema.field(place), numbers)
         return with_rows(self._query, rows, matches)

@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import numbers
+from celc_runtime.arrow.arrays import in_one_piece, numbers
 from celc_runtime.arrow.matches.match_ids import hashes
 from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.plan.errors import StateError
@@ -42,6 +42,11 @@ from celc_runtime.rules.versions import check_times, coded_keys
 
 ALWAYS, FOR_EVER = -(1 << 63), (1 << 63) - 1
 """The first and the last time (microseconds) of rows without bounds."""
+
+_SHARE_OVER = 8
+"""Rows that are over go when they are this part of all, because the others are copied then."""
+
+_MOST_CHUNKS = 64  # of the rows that are held
 
 _HEAD = struct.Struct("<q")
 _DIGEST, _OWN = "#digest", "#own"
@@ -103,6 +108,11 @@ class Told(NamedTuple):
         return self.take(np.unique(self.digests, return_index=True)[1])
 
     @property
+    def table(self) -> pa.Table:
+        """The attributes."""
+        return pa.table(dict(self.rows.columns))
+
+    @property
     def batch(self) -> pa.RecordBatch:
         """In a form that can be written."""
         columns = [*self.rows.columns.values(), pa.array(self.digests), pa.array(self.own)]
@@ -132,12 +142,15 @@ def _schema(parameters: Parameters, more: Sequence[str] = ()) -> pa.Schema:
 class HeldRules:
     """The rows that a bucket holds, in the order of their numbers.
 
-    numbers: int64, those by which pairs and states name them, ascending. firsts, lasts: int64, the
-    times between which labelled events lie. guards: int64, up to when a forgotten version would
-    count if it came again. next_number: of the next row.
+    table: the attributes of the set, in chunks, so that rows are added without a copy of others.
+    digests, own: as of `Told`. numbers: int64, those by which pairs and states name them,
+    ascending. firsts, lasts: int64, the times between which labelled events lie. guards: int64, up
+    to when a forgotten version would count if it came again. next_number: of the next row.
     """
 
-    told: Told
+    table: pa.Table
+    digests: np.ndarray
+    own: np.ndarray
     numbers: np.ndarray
     firsts: np.ndarray
     lasts: np.ndarray
@@ -147,13 +160,19 @@ class HeldRules:
     @classmethod
     def none(cls, parameters: Parameters) -> HeldRules:
         """No rows."""
-        nothing = np.zeros(0, np.int64)
-        return cls(Told.none(parameters), nothing, nothing, nothing, nothing, 0)
+        told, nothing = Told.none(parameters), np.zeros(0, np.int64)
+        return cls(told.table, told.digests, told.own, *4 * (nothing,), 0)
 
     @property
     def count(self) -> int:
         """How many rows are held, those of other buckets among them."""
         return len(self.numbers)
+
+    def rows_at(self, places: np.ndarray) -> Rows:
+        """The rows at places (int64)."""
+        taken = self.table.take(pa.array(places))
+        columns = map(in_one_piece, taken.columns)
+        return Rows(len(taken), dict(zip(taken.column_names, columns, strict=True)))
 
     def places_of(self, found: np.ndarray) -> np.ndarray:
         """int64: the places of rows by their numbers; raises StateError for a number of no row."""
@@ -180,9 +199,9 @@ class HeldRules:
         arrived = arrived.in_one_order()
         check_times(parameters, arrived.rows.take(np.flatnonzero(arrived.own)))
         same = self._places_of_keys(parameters, arrived.rows)
-        fresh = np.flatnonzero(~np.isin(arrived.digests, self.told.digests[same]))
+        fresh = np.flatnonzero(~np.isin(arrived.digests, self.digests[same]))
         arrived, held = arrived.take(fresh), len(same)
-        together = joined([self.told.rows.take(same), arrived.rows])
+        together = joined([self.rows_at(same), arrived.rows])
         begins, untils = bounds_of(valid_of(parameters), together)
         late = np.zeros(together.count, np.bool_)
         if watermark is not None:
@@ -197,8 +216,11 @@ class HeldRules:
         chosen = np.flatnonzero(kept[held:])
         all_lasts = self.lasts.copy()
         all_lasts[same] = lasts[:held]
+        new = arrived.take(chosen)
         found = HeldRules(
-            Told.joined([self.told, arrived.take(chosen)]) if len(chosen) else self.told,
+            _in_few_chunks(pa.concat_tables([self.table, new.table])),
+            np.append(self.digests, new.digests),
+            np.append(self.own, new.own),
             np.append(self.numbers, self.next_number + np.arange(len(chosen))),
             np.append(self.firsts, firsts[held:][chosen]),
             np.append(all_lasts, lasts[held:][chosen]),
@@ -210,8 +232,9 @@ class HeldRules:
     def _places_of_keys(self, parameters: Parameters, rows: Rows) -> np.ndarray:
         """int64: the places of the rows that are held of the keys of others."""
         name = parameters.attributes[0].name
-        held, wanted = map(_comparable, (self.told.rows.columns[name], rows.columns[name]))
-        return np.flatnonzero(pc.is_in(held, wanted).to_numpy(zero_copy_only=False))
+        wanted = _comparable(rows.columns[name])
+        chunks = [pc.is_in(_comparable(one), wanted) for one in self.table.column(name).chunks]
+        return np.flatnonzero(np.concatenate([np.zeros(0, np.bool_), *map(_bools, chunks)]))
 
     # --- rows that are over -----------------------------------------------------------------------
 
@@ -225,7 +248,7 @@ class HeldRules:
     def without_forgotten(
         self, parameters: Parameters, watermark: int | None, stays: int | None
     ) -> HeldRules:
-        """The rows without those that are over.
+        """The rows without those that are over, if these are many.
 
         stays: how long after its last time something of a row can come (microseconds); None: for
         ever.
@@ -234,10 +257,10 @@ class HeldRules:
             return self
         is_over = self.lasts <= watermark - stays
         over = np.flatnonzero(is_over)
-        if not len(over):
+        if _SHARE_OVER * len(over) < self.count + 1:
             return self
-        same = self._places_of_keys(parameters, self.told.rows.take(over))
-        rows = self.told.rows.take(same)
+        same = self._places_of_keys(parameters, self.rows_at(over))
+        rows = self.rows_at(same)
         begins, untils = bounds_of(valid_of(parameters), rows)
         guards, kept = self.guards.copy(), np.ones(self.count, np.bool_)
         for group in _groups(_keys_of(parameters, rows)):
@@ -257,7 +280,9 @@ class HeldRules:
             return self
         chosen = np.flatnonzero(kept)
         return HeldRules(
-            self.told.take(chosen),
+            self.table.take(pa.array(chosen)).combine_chunks(),
+            self.digests[chosen],
+            self.own[chosen],
             self.numbers[chosen],
             self.firsts[chosen],
             self.lasts[chosen],
@@ -269,7 +294,8 @@ class HeldRules:
 
     def written(self) -> bytes:
         """The bytes of a state."""
-        of_rows = self.told.batch
+        every = self.rows_at(np.arange(self.count))
+        of_rows = Told(every, self.digests, self.own).batch
         own = (self.numbers, self.firsts, self.lasts, self.guards)
         columns = [*of_rows.columns, *map(pa.array, own)]
         batch = pa.RecordBatch.from_arrays(columns, [*of_rows.schema.names, *_KEPT])
@@ -283,7 +309,8 @@ class HeldRules:
         batch = pa.ipc.read_record_batch(message, _schema(parameters, _KEPT))
         of_rows, firsts, lasts, guards = (np.asarray(batch.column(name)) for name in _KEPT)
         told = Told.of_batch(parameters, batch)
-        return cls(told, of_rows, firsts, lasts, guards, next_number)
+        every = told.table, told.digests, told.own
+        return cls(*every, of_rows, firsts, lasts, guards, next_number)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
@@ -343,6 +370,16 @@ def _groups(keys: np.ndarray) -> list[list[int]]:
 def _keys_of(parameters: Parameters, rows: Rows) -> np.ndarray:
     """int64: a number for the key of each row."""
     found: np.ndarray = np.asarray(coded_keys(rows.columns[parameters.attributes[0].name]).indices)
+    return found
+
+
+def _in_few_chunks(table: pa.Table) -> pa.Table:
+    chunks = max((column.num_chunks for column in table.columns), default=0)
+    return table.combine_chunks() if chunks > _MOST_CHUNKS else table
+
+
+def _bools(column: pa.Array) -> np.ndarray:
+    found: np.ndarray = column.to_numpy(zero_copy_only=False)
     return found
 
 

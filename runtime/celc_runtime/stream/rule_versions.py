@@ -104,7 +104,7 @@ class Version:
 def with_parts(parts: Sequence[Part], held: HeldRules, parameters: Parameters) -> Version:
     """The version of rows of which parts have been made before."""
     valid = valid_of(parameters)
-    own = np.flatnonzero(held.told.own)
+    own = np.flatnonzero(held.own)
     numbers, found = held.numbers[own], [*parts]
     known = int(found[-1].numbers[-1]) if found else -1
     if sum(len(part.numbers) for part in found) > 2 * len(numbers) + _MOST_SEGMENTS:
@@ -115,7 +115,7 @@ def with_parts(parts: Sequence[Part], held: HeldRules, parameters: Parameters) -
     while found and len(found[-1].numbers) <= 2 * (len(numbers) - begin):
         begin = int(np.searchsorted(numbers, found.pop().numbers[0]))
     places, type = own[begin:], arrow_type(valid.type)
-    rows = held.told.rows.take(places)
+    rows = held.rows_at(places)
     times = {valid.first: held.firsts, valid.last: held.lasts}
     columns = {name: pa.array(of_all[places]).cast(type) for name, of_all in times.items()}
     part = Part(numbers[begin:], Rows(rows.count, {**rows.columns, **columns}))

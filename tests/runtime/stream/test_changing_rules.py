@@ -20,7 +20,7 @@ from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from celc_runtime.stream.tasks import check_header as check_fixed_header
 from engines import interpreted, only_query, table_of
 from parameters import rows_table
-from streams_by_hand import Operator, instant
+from streams_by_hand import Operator, instant, same_rows
 from test_random_changing_rules import ChangingOperator
 
 import celc
@@ -98,6 +98,74 @@ def test_a_row_that_ends_before_it_begins_ends_the_stream() -> None:
     advance = partial(operator.advance, nothing.slice(0, 0), 0)
     with pytest.raises(EventError, match=r"row \{key: 1, since: .*valid until .* before it begins"):
         advance()
+
+
+def _rule(key: int, since: int | None = None, until: int | None = None) -> dict[str, Any]:
+    times = {"since": since, "until": until}
+    return {"key": key} | {name: one and instant(one) for name, one in times.items()}
+
+
+def _counts(operator: ChangingOperator) -> tuple[int, ...]:
+    """Of the last micro-batch: rules that are held, came, are over and came late."""
+    names = ("rules", "rules_added", "rules_ended", "rules_late")
+    return tuple(operator.sum(name) for name in names)
+
+
+def test_rules_that_are_held_added_ended_and_late_are_counted() -> None:
+    query, rng = _query(), random.Random(0)
+    operator = ChangingOperator(query, StreamOptions({}), rng=rng)
+    of_none = table_of(query.plan, [{"type": "A", "v": 9, "ts": instant(99)}])
+    begun = [_rule(1), _rule(2, 10, 20), _rule(3, 30)]
+    late = [_rule(4, 5, 12), _rule(5, 5), _rule(3, 30, 35)]
+    micro_batches = [
+        (begun, 0, (3, 3, 0, 0)),
+        # Two after their beginning, of which one is over, and one that another row forbids.
+        ([_rule(1, 40), *late], 15, (5, 2, 0, 3)),
+        ([_rule(1, 40)], 16, (5, 0, 0, 0)),
+        ([], 25, (4, 0, 1, 0)),
+        ([_rule(5, 26, 26)], 25, (5, 1, 0, 0)),
+        ([], 60, (2, 0, 3, 0)),
+    ]
+    for rules, watermark, counts in micro_batches:
+        operator.arriving = rows_table(query, rules) if rules else None
+        operator.advance(of_none, watermark)
+        assert _counts(operator) == counts, (rules, watermark)
+
+
+def test_rules_that_are_read_again_after_a_restart_change_nothing() -> None:
+    query = _query()
+    operator = _begun(query)
+    rules = rows_table(query, [_rule(1), _rule(2, 10, 40), _rule(1, 30)])
+    later = table_of(query.plan, [{"type": "A", "v": 1, "ts": instant(n)} for n in (7, 50)])
+    operator.arriving = rules
+    operator.advance(later.slice(0, 1), 4)
+    stored = [dict(operator.headers), {**operator.segments}]
+    rule_versions._cache.clear()
+    operator.arriving = rules
+    operator.advance(later.slice(0, 0), 4)
+    assert [operator.headers, operator.segments] == stored
+    assert _counts(operator) == (3, 0, 0, 0)
+
+
+def test_a_silent_table_holds_nothing_up() -> None:
+    """Matches come in the micro-batch in which they come of a table that is fixed."""
+    query, rules = _query(), [_rule(1), _rule(2)]
+    parameters = query.plan.source.parameters
+    assert parameters is not None
+    rows = in_one_order(rows_of(query.name, parameters, rows_table(query, rules)))
+    events = [{"type": "A", "v": 1 + n % 2, "ts": instant(n)} for n in range(1, 60)]
+    table = table_of(query.plan, events)
+    silent = ChangingOperator(query, StreamOptions({}), rng=random.Random(0))
+    silent.arriving = rows_table(query, rules)
+    options = StreamOptions({}, rules=hash_of_rows(rows))
+    fixed = Operator(query, options, rng=random.Random(0), rules=rows)
+    found = 0
+    for number in range(10):
+        batch, watermark = table.slice(6 * number, 6), max(0, 6 * number - 2)
+        told = silent.advance(batch, watermark)
+        assert not same_rows(told, fixed.advance(batch, watermark)), number
+        silent.arriving, found = None, found + len(told)
+    assert found > 50
 
 
 def test_monitor_shows_what_becomes_of_rules() -> None:
