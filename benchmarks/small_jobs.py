@@ -1,6 +1,6 @@
 """Small jobs on Spark: `match` beside `count()` of the same DataFrame, by CPU of all processes.
 
-    python benchmarks/small_jobs.py [--rows N ...] [--turns N] [--calls N] [--record]
+    python benchmarks/small_jobs.py [--rows N ...] [--turns N] [--calls N]
     python benchmarks/small_jobs.py --phases [--rows N]
     python benchmarks/small_jobs.py --first
 
@@ -205,7 +205,7 @@ def once(name: str, file: str) -> None:
 
 
 def main() -> None:
-    """Measure, print, and record if wanted."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=list(ROWS))
     parser.add_argument("--turns", type=int, default=7)
@@ -213,7 +213,6 @@ def main() -> None:
     parser.add_argument("--phases", action="store_true")
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--once", nargs=2, metavar=("JOB", "FILE"))
-    parser.add_argument("--record", action="store_true")
     given = parser.parse_args()
     if given.once:
         once(*given.once)
