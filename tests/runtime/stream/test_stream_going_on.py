@@ -15,7 +15,7 @@ from celc_runtime.arrow.tables.known_times import known_of
 from celc_runtime.arrow.tables.slices import Slice
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.going_on import GoesOn, Known, Query, decided
-from celc_runtime.stream.stored.needs import Needs, lacking, needs_in, record_of
+from celc_runtime.stream.stored.needs import Needs, _conditions, lacking, needs_in, record_of
 from celc_runtime.stream.tasks import formats_of
 from engines import interpreted, only_query, table_of
 from streams_by_hand import Operator, instant, perhaps_in_sections
@@ -348,6 +348,16 @@ def test_a_state_of_the_first_version_says_nothing_of_needs() -> None:
     with pytest.raises(StateError, match="written by a version of celc that notes less"):
         _decided(_B, _known(header=_header(_A, is_recorded=False)))
     assert _decided(_A, _known(header=_header(_A, is_recorded=False))) == GoesOn((), None)
+
+
+def test_queries_of_one_shape_have_conditions_of_their_own() -> None:
+    """They share a kernel, which takes the constants of each."""
+    texts = [
+        f"QUERY q{number}: SELECT x FROM S WHERE A AS x FILTER x.v > {number}" for number in (1, 2)
+    ]
+    both = celc.compile(_DECLARED + "\n".join(texts), order_by=["time"])
+    programs = [one.program for one in (both.q1, both.q2)]
+    assert len({_conditions(program) for program in programs}) == 2
 
 
 def test_a_damaged_record_is_refused() -> None:

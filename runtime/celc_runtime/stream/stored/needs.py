@@ -20,7 +20,7 @@ import datetime as dt
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -165,9 +165,12 @@ def _kept(one: Relevant) -> list[Any]:
 def _conditions(program: Program) -> str:
     """A digest of what finds the symbols of events: an event of symbol 0 is not kept."""
     matching = program.plan.matching
-    name = getattr(program.classify, "__name__", "")
-    text = _function(text_of(program.module), name)
-    parts = (text, matching.columns, matching.texts, program.plan.functions)
+    kernel: Any = program.classify
+    constants: tuple[Any, ...] = ()
+    if isinstance(kernel, partial):  # queries of one shape share a kernel, each with its constants
+        kernel, constants = kernel.func, kernel.args
+    text = _function(text_of(program.module), getattr(kernel, "__name__", ""))
+    parts = (text, constants, matching.columns, matching.texts, program.plan.functions)
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 
