@@ -24,8 +24,11 @@ _PAIR = f"{_STREAM}SELECT * FROM S WHERE A ; B WITHIN 5 [ts]\n"
 
 _GOLDEN = {
     # Neighbours of a partition; an absence between two; two types and a key.
-    "cards": ("recipes", ["--to", "spark-sql", "--order-by", "ts", "--positions"]),
-    "again": ("recipes", ["--to", "spark-sql", "--order-by", "ts"]),
+    "cards": (
+        "recipes/a-card-in-two-cities",
+        ["--to", "spark-sql", "--order-by", "ts", "--positions"],
+    ),
+    "again": ("recipes/first-login-after-a-quiet-month", ["--to", "spark-sql", "--order-by", "ts"]),
     "fire": ("joins", ["--to", "duckdb-sql", "--tiebreak", "row", "--positions"]),
 }
 
@@ -57,8 +60,8 @@ def test_every_golden_statement_is_compared() -> None:
 
 def test_a_statement_finds_the_matches_of_the_page(folder: Path) -> None:
     """Of the recipe of cards, in DuckDB, from a file of the command line."""
-    (folder / "cards.cel").write_text(_file_of("recipes", "cards.cel"))
-    (folder / "cards.csv").write_text(_file_of("recipes", "cards.csv"))
+    (folder / "cards.cel").write_text(_file_of("recipes/a-card-in-two-cities", "cards.cel"))
+    (folder / "cards.csv").write_text(_file_of("recipes/a-card-in-two-cities", "cards.csv"))
     arguments = ["--to", "duckdb-sql", "--order-by", "ts", "--table", "main.cards", "-o", "q.sql"]
     assert main(["compile", "cards.cel", *arguments]) == 0
     table = pa.csv.read_csv("cards.csv")

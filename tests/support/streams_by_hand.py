@@ -20,7 +20,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.arrow.tables.slices import Slice, slice_of
 from celc_runtime.program import Rows
-from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.rules import hash_of_rows
@@ -105,6 +105,14 @@ class Operator:
     def sum(self, name: str) -> int:
         """A count of all buckets, as of the last step of each: `waiting`, `kept`, `known`."""
         return sum(row[name] for row in self.kept.values())
+
+    def fixed_bytes(self) -> int:
+        """The bytes of all headers but their entries of segments: what stands before them, and the
+        record of what the query needs."""
+        states = StreamFormats(self.query.program, self.options).states
+        labels = self.task._labels
+        records = (states.read(one, labels[at]).record for at, one in self.headers.items())
+        return sum(112 + 4 + len(record) for record in records)
 
     def finish(self) -> list[dict[str, Any]]:
         """What is left when no more events come: as a last micro-batch would tell it, or as what

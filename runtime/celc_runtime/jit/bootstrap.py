@@ -27,7 +27,6 @@ import sys
 import tempfile
 import time
 import warnings
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -467,7 +466,7 @@ def provide(runtime: dict[str, str]) -> ModuleType:
 
 @cache
 def _unpacked(packed: bytes) -> dict[str, str]:
-    texts: dict[str, str] = json.loads(zlib.decompress(packed))
+    texts: dict[str, str] = json.loads(lzma.decompress(packed))
     return texts
 
 
@@ -494,7 +493,7 @@ def restore(text: str | bytes, packed: bytes, options: dict[str, object], query:
     """The query named `query` from its module's text, with its options.
 
     text: of the module; bytes are the text in the format of lzma.
-    packed: the runtime's modules, source texts by name, as JSON in zlib's format; empty for a
+    packed: the runtime's modules, source texts by name, as JSON in the format of lzma; empty for a
     standalone module, which brings them. A process that already has this very runtime uses it. All
     others use a copy under a name of its own, which no other version can clash with.
     """

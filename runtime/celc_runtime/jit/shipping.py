@@ -7,7 +7,6 @@ pickled query refers only to Python's own `eval` and texts.
 import hashlib
 import json
 import lzma
-import zlib
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from types import ModuleType
@@ -89,7 +88,7 @@ def _compressed(text: str) -> bytes:
 def _packed_runtime() -> bytes:
     """The texts of the runtime, packed. Spark sends more than 2²⁰ bytes as a broadcast, and the
     workers of `transformWithState` read none."""
-    return zlib.compress(json.dumps(runtime_sources()).encode())
+    return _compressed(json.dumps(runtime_sources()))
 
 
 @cache

@@ -116,7 +116,7 @@ def changing_matches(
     prepare(spark)
     if checkpoint is not None:
         header = partial(check_header, program, options._asdict())
-        with telling_way_out([program], spark, checkpoint):
+        with telling_way_out([program], events, checkpoint):
             check_checkpoint(spark, checkpoint, f"query {program.name!r}", {STATE: header})
     sent = options._asdict()
     matches = in_buckets(

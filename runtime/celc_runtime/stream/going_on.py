@@ -242,7 +242,7 @@ def rows_since(program: Program, since: int | None) -> Callable[[DataFrame], Dat
 
 @contextmanager
 def telling_way_out(
-    programs: Sequence[Asked], spark: SparkSession, checkpoint: str | None
+    programs: Sequence[Asked], events: DataFrame, checkpoint: str | None
 ) -> Iterator[None]:
     """Adds to the error of a checkpoint with other queries from when on a new checkpoint goes on:
     on routes on which a query goes on only as it was."""
@@ -251,7 +251,7 @@ def telling_way_out(
     except OtherQuery as problem:
         if checkpoint is None:
             raise
-        told = way_out(programs, spark, checkpoint)
+        told = way_out(programs, events.sparkSession, checkpoint)
         raise StateError(f"{problem}. {told}") from None
 
 

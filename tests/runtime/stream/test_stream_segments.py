@@ -29,7 +29,7 @@ _DECLARED = """CREATE STREAM S {
 
 _PAIRS = "SELECT * WHERE A ; B PARTITION BY id WITHIN 1000 MILLISECONDS"
 
-_HEADER, _ENTRY = 112, 48
+_ENTRY = 48
 
 
 @cache
@@ -67,7 +67,7 @@ def _written(keys: int, micro_batches: int, buckets: int, body: str = _PAIRS) ->
         types = ["A"] * 5 + ["B"] * 5
         operator.advance(_table(types, np.arange(10), time + np.arange(1, 11)), time)
         time += 20
-        entries = sum(map(len, operator.headers.values())) - _HEADER * len(operator.headers)
+        entries = sum(map(len, operator.headers.values())) - operator.fixed_bytes()
         found.append(operator.written - before)
         assert entries <= _ENTRY * 20 * buckets, number
     return found
@@ -180,7 +180,7 @@ def test_many_micro_batches_write_in_proportion_to_their_rows(body: str, batches
         operator.advance(_table(types.tolist(), ids, times), max(0, 100 * number - 50))
         rows += count
         (header,) = operator.headers.values()
-        most = max(most, (len(header) - _HEADER) // _ENTRY)
+        most = max(most, (len(header) - operator.fixed_bytes()) // _ENTRY)
     assert most <= 25
     # A row waits, is kept, and moves its partition's record: some 30 bytes each, and a header with
     # each micro-batch. What were written anew each time would be twice that after four of them.
@@ -204,7 +204,7 @@ def _sizes_of_kind(operator: Operator, kind: int) -> tuple[int, int]:
         for segment in states.read(header, operator.task._labels[label]).of_kind(kind)
     ]
     bytes_of_kind = sum(segment.size + _ENTRY for segment in of_kind)
-    return sum(segment.rows for segment in of_kind), bytes_of_kind + _HEADER
+    return sum(segment.rows for segment in of_kind), bytes_of_kind + 112
 
 
 @pytest.mark.parametrize("buckets", [1, 4])

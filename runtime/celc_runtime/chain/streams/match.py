@@ -94,7 +94,7 @@ def chain_stream(program: Program, events: DataFrame, call: Call) -> DataFrame:
     """All matches of a query that reads others; see `CompiledQuery.match_stream`."""
     check_order(program)
     check_stream(program, events, allow_unbounded_state=call.allow_unbounded_state)
-    with telling_way_out([program], events.sparkSession, call.checkpoint):
+    with telling_way_out([program], events, call.checkpoint):
         return _stream(program, [[(group_of(program, Wanted()), Wanted())]], events, call)
 
 
@@ -107,7 +107,7 @@ def module_stream(
         check_stream(program, events, allow_unbounded_state=call.allow_unbounded_state)
         if program.plan.source.reads:
             check_order(program)
-    with telling_way_out([*programs.values()], events.sparkSession, call.checkpoint):
+    with telling_way_out([*programs.values()], events, call.checkpoint):
         return _of_module(programs, events, tiebreak, call)
 
 

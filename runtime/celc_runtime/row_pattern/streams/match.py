@@ -90,7 +90,7 @@ def stream_rows(
     prepare(rows.sparkSession)
     if checkpoint is not None:
         checks = {STATE: partial(_check_header, program, options)}
-        with telling_way_out([program], rows.sparkSession, checkpoint):
+        with telling_way_out([program], rows, checkpoint):
             check_checkpoint(rows.sparkSession, checkpoint, f"query {plan.name!r}", checks)
     run, make_task = steps
     sent = options._asdict()
