@@ -268,7 +268,9 @@ QUERY reader: SELECT p, c FROM pairs, S WHERE pairs AS p ; C AS c {keys}
 def test_ways_that_a_chain_has_not_say_so() -> None:
     module = _compiled(_PAIRS + "QUERY reader: SELECT p FROM pairs WHERE pairs AS p ; pairs\n")
     query = module.queries["reader"]
-    frame = type("DataFrame", (), {"__module__": "pyspark.sql", "isStreaming": True})
+    frame = type(
+        "DataFrame", (), {"__module__": "pyspark.sql", "isStreaming": True, "sparkSession": None}
+    )
     stream: Any = frame()
     with pytest.raises(EventError, match="its state grows with the stream"):
         query.match_stream(stream)

@@ -33,6 +33,7 @@ _PAGES = {
 _PARSED_ONLY = {
     'format("kafka")': "needs a broker",
     "rules_udf.match_all_stream": "tests of streams of many queries run such streams",
+    "fire_udf.match_table(events)        #": "other pages run these two lines, with events",
     "made with --standalone": "tests of --standalone run such modules, without the runtime",
     "register_pickle_by_value(celc_runtime)": "would change how all later tests send celc",
 }

@@ -160,7 +160,8 @@ def test_positions_are_those_of_all_rows(
     events, query = _stream(900), _compiled(clauses)
     frame = _written(spark, events, tmp_path)
     assert "Spark numbers the sorted rows" in query.explain_plan(frame)
-    found = query.match(frame)
+    # With a key, few rows would be read by one task: here they are shuffled.
+    found = query.match(frame, ranges=1) if "PARTITION" in clauses else query.match(frame)
     text = explained(found)
     assert text.count("Window ") == text.count("Sort ") == 1
     assert text.count("Exchange") == ("PARTITION" in clauses)

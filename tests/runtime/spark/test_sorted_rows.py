@@ -294,7 +294,7 @@ def test_matches_are_the_same_whoever_sorts(
 def test_spark_sorts_rows_whose_number_nobody_knows(spark: Any, tmp_path: Path) -> None:
     query = _compiled("PARTITION BY id WITHIN 60 [ts]", order_by="ts", tiebreak="row")
     frame = _frame(spark, _events(90), tmp_path)
-    assert "sort: by the tasks" in query.explain_plan(frame)
+    assert "sort: by the task" in query.explain_plan(frame)
     more = frame.selectExpr("*", "explode(sequence(1, 3)) AS copy").drop("row")
     more = more.withColumnRenamed("copy", "row")
     text = query.explain_plan(more)
@@ -315,7 +315,7 @@ def test_equal_rows_are_an_error_whether_they_matter_or_not(spark: Any, tmp_path
     ties = ("X", 1, "", 0.0, 1), ("X", 1, "", 0.0, 2), ("A", 1, "", 9.0, 3)
     for number, tie in enumerate(ties):
         rows = frame(f"tie-{number}", *whole, tie)
-        assert "sort: by the tasks" in query.explain_plan(rows)
+        assert "sort: by the task" in query.explain_plan(rows)
         with pytest.raises(Exception, match="two events are equal in ts"):
             query.match(rows).toArrow()
     # Neither rows of undeclared types nor those of other partitions are at any place of the order.

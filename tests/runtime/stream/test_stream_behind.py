@@ -156,7 +156,7 @@ def _check_seed(seed: int, kind: str, tally: Counter[str]) -> None:
         tally["with deadlines"] += bool(wanted and query.plan.choice.deadlines)
 
 
-_A_STREAM: Any = SimpleNamespace(isStreaming=True)
+_A_STREAM: Any = SimpleNamespace(isStreaming=True, sparkSession=None)
 
 
 @pytest.mark.parametrize("kind", _FEATURES)

@@ -424,9 +424,13 @@ def test_a_moment_cannot_be_a_partition() -> None:
     """Before anything runs; what is no stream is refused before that."""
     query = _query("SELECT * WHERE A ; B PARTITION BY event_time WITHIN 5 MILLISECONDS")
     with pytest.raises(EventError, match="'event_time' is in PARTITION BY"):
-        stream_matches(query.program, SimpleNamespace(isStreaming=True), **_DEFAULTS)
+        stream_matches(
+            query.program, SimpleNamespace(isStreaming=True, sparkSession=None), **_DEFAULTS
+        )
     with pytest.raises(EventError, match="use match"):
-        stream_matches(query.program, SimpleNamespace(isStreaming=False), **_DEFAULTS)
+        stream_matches(
+            query.program, SimpleNamespace(isStreaming=False, sparkSession=None), **_DEFAULTS
+        )
 
 
 _DEFAULTS: dict[str, Any] = {
