@@ -275,6 +275,21 @@ def test_the_clause_to_mend_is_named(
     assert main(["test"]) == 0
 
 
+def test_a_number_to_mend_keeps_the_cases_that_pass(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0 is the roundest number below 41, and lets a reading of 38 in, which must stay out."""
+    cool = "type,id,value,ts\nT,1,38,2026-07-01 12:00:00\nH,1,20,2026-07-01 12:05:00"
+    cases = _case(_GIVEN["CSV"], "[{ hot = 0, dry = 1 }]") + _case(
+        f"'''\n{cool}\n'''", "[]", "name = 'cool'"
+    )
+    _write(folder, cases, _FIRE.replace("> 40", "> 90"))
+    assert main(["test"]) == 1
+    told = capsys.readouterr().out
+    assert "all cases pass" in told
+    assert "hot.value > 90  →  hot.value > 40" in told
+
+
 # --- does a test notice? --------------------------------------------------------------------------
 
 

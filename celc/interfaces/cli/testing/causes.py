@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from celc_runtime.plan.errors import EventError
@@ -45,6 +45,9 @@ _FACTORS = tuple(Decimal(one) for one in ("3", "5", "10", "24", "60", "1000"))
 """By how much a window may be too long or too short, besides 2."""
 
 _MOST_NUMBERS = 40
+
+_Values: TypeAlias = Mapping[str, Sequence[Decimal]]
+"""The numbers in each column of the events, in their order."""
 
 
 @frozen
@@ -146,7 +149,7 @@ def repairs_of(
     passing = [one for one in outcomes if one.passed]
     end = time.process_time() + seconds
     found: dict[Span, Repair] = {}
-    for mutant in _changes(runner.source, failing):
+    for mutant in _changes(runner.source, failing, passing):
         if time.process_time() > end:
             break
         if mutant.place in found and found[mutant.place].mended == len(failing):
@@ -179,13 +182,15 @@ def _mended(
     return 0
 
 
-def _changes(source: Source, failing: Sequence[Outcome]) -> Iterator[Mutant]:
+def _changes(
+    source: Source, failing: Sequence[Outcome], passing: Sequence[Outcome] = ()
+) -> Iterator[Mutant]:
     """The changes of a file's queries: numbers first, then other windows, then the rest."""
     queries = parse(source).queries
     every = [mutant for query in queries for mutant in mutants_of(query, source)]
     numbers = [mutant for query in queries for mutant in _other_units(query)]
     for query in queries:
-        numbers += _other_numbers(query, source, every, failing)
+        numbers += _other_numbers(query, source, every, _values(failing), _values(passing))
     moved = [one for one in every if one.moves is not None]
     yield from (*numbers, *moved, *(one for one in every if one.moves is None))
 
@@ -201,11 +206,14 @@ def _other_units(query: syntax.Query) -> Iterator[Mutant]:
 
 
 def _other_numbers(
-    query: syntax.Query, source: Source, mutants: Sequence[Mutant], failing: Sequence[Outcome]
+    query: syntax.Query,
+    source: Source,
+    mutants: Sequence[Mutant],
+    failing: _Values,
+    passing: _Values,
 ) -> Iterator[Mutant]:
-    """Constants that part the values which the failing cases give, and other lengths of windows."""
+    """Constants that part the values which the cases give, and other lengths of windows."""
     seen: set[Span] = set()
-    values = _values(failing)
     attributes = {
         node.span: _attributes(node)
         for node in nodes_of(query)
@@ -219,8 +227,10 @@ def _other_numbers(
         seen.add(mutant.moves)
         number = Decimal(source.slice(mutant.moves))
         if mutant.place in attributes:
-            known = [value for name in attributes[mutant.place] for value in values.get(name, ())]
-            candidates: Iterable[Decimal] = _between(known, number)
+            names = attributes[mutant.place]
+            known = [value for name in names for value in failing.get(name, ())]
+            others = [value for name in names for value in passing.get(name, ())]
+            candidates: Iterable[Decimal] = _between(known, others, number)
         else:
             longer = [number * one for one in _FACTORS]
             shorter = [number / one for one in _FACTORS if not number % one]
@@ -234,10 +244,10 @@ def _attributes(node: Any) -> list[str]:
     return [one.attribute.text for one in nodes_of(node) if isinstance(one, syntax.Attribute)]
 
 
-def _values(failing: Sequence[Outcome]) -> Mapping[str, Sequence[Decimal]]:
+def _values(outcomes: Sequence[Outcome]) -> _Values:
     """The numbers in each column of the events."""
     found: dict[str, set[Decimal]] = {}
-    for outcome in failing:
+    for outcome in outcomes:
         events = outcome.asked.events
         for name in events.column_names:
             for value in events[name].to_pylist():
@@ -248,14 +258,31 @@ def _values(failing: Sequence[Outcome]) -> Mapping[str, Sequence[Decimal]]:
     return {name: sorted(values) for name, values in found.items()}
 
 
-def _between(values: Sequence[Decimal], number: Decimal) -> list[Decimal]:
-    """Round numbers between neighbours among the values, and outside all; the nearest first."""
-    known = sorted({*values})
-    if not known:
+def _between(
+    failing: Sequence[Decimal], passing: Sequence[Decimal], number: Decimal
+) -> list[Decimal]:
+    """Round numbers between neighbours among the values, and outside all, and the values of failing
+    cases: those that part values of failing cases first, of these the nearest.
+
+    Values of cases that pass part the numbers too: between 100, which must stay out, and 600, which
+    must come in, 500 is the answer, and the roundest number below 600 is 0.
+    """
+    if not failing:
         return []
+    mended = {*failing}
+    known = sorted({*failing, *passing})
     edges = [known[0] - abs(known[0]) - 1, *known, known[-1] + abs(known[-1]) + 1]
-    found = {roundest(one, other, number) for one, other in itertools.pairwise(edges)}
-    return sorted({*found, *known} - {number}, key=lambda one: abs(one - number))[:_MOST_NUMBERS]
+    first: set[Decimal] = {*failing}
+    later: set[Decimal] = set()
+    for one, other in itertools.pairwise(edges):
+        beside = one in mended or other in mended
+        (first if beside else later).add(roundest(one, other, number))
+    order = [*_nearest(first, number), *_nearest(later, number)]
+    return order[:_MOST_NUMBERS]
+
+
+def _nearest(numbers: set[Decimal], number: Decimal) -> list[Decimal]:
+    return sorted(numbers - {number}, key=lambda one: (abs(one - number), one))
 
 
 def roundest(low: Decimal, high: Decimal, near: Decimal) -> Decimal:
