@@ -10,8 +10,9 @@ shell, a name with control characters is shown as Python quotes it.
 """
 
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from html import escape
+from typing import Any
 
 import pyarrow as pa
 
@@ -35,12 +36,23 @@ _TIME_UNITS = (
 
 
 class Html(str):
-    """A text of HTML that a notebook shows as HTML."""
+    """A text of HTML that a notebook shows as HTML, and IPython in a terminal as another text."""
 
-    __slots__ = ()
+    __slots__ = ("_plain",)
+    _plain: str
+
+    def __new__(cls, html: str, plain: str = "") -> "Html":
+        self = super().__new__(cls, html)
+        self._plain = plain
+        return self
 
     def _repr_html_(self) -> str:
         return str(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Of IPython: without it a terminal, and the text beside the HTML in a file of a notebook,
+        have the tags."""
+        printer.text(self._plain)
 
 
 # --- queries --------------------------------------------------------------------------------------
@@ -132,6 +144,7 @@ def file_text(plans: Iterable[Plan]) -> str:
 
 def queries_html(plans: Iterable[Plan], text: str) -> Html:
     """The queries of a file for a notebook, with the text of the file, which can be unfolded."""
+    plans = list(plans)
     parts = []
     for plan in plans:
         rows = "".join(
@@ -141,7 +154,7 @@ def queries_html(plans: Iterable[Plan], text: str) -> Html:
         )
         parts.append(f"<b>query {escape(_name(plan.name))}</b><table>{rows}</table>")
     parts.append(f"<details><summary>text</summary><pre>{escape(text)}</pre></details>")
-    return Html(f"<div>{''.join(parts)}</div>")
+    return Html(f"<div>{''.join(parts)}</div>", file_text(plans))
 
 
 # --- matches --------------------------------------------------------------------------------------
@@ -163,11 +176,13 @@ def as_html(matches: pa.Table | pa.RecordBatch, *, rows: int = 20, more: bool = 
     if type(rows) is not int or rows < 0:
         raise ValueError(f"rows must be a whole number from 0, not {rows!r}")
     first = matches.slice(0, rows)
-    head = "".join(f"<th>{escape(name)}</th>" for name in matches.schema.names)
-    body = "".join(
-        f"<tr>{''.join(_html_cell(column[row]) for column in first.columns)}</tr>"
-        for row in range(first.num_rows)
-    )
+    names = matches.schema.names
+    cells = [[_lines(column[row]) for column in first.columns] for row in range(first.num_rows)]
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = ""
+    for row in cells:
+        shown_cells = ("<br>".join(map(escape, lines)) for lines in row)
+        body += f"<tr>{''.join(f'<td>{cell}</td>' for cell in shown_cells)}</tr>"
     count = matches.num_rows
     told = f"{count:,} match{'' if count == 1 else 'es'}"
     if more:
@@ -175,33 +190,45 @@ def as_html(matches: pa.Table | pa.RecordBatch, *, rows: int = 20, more: bool = 
     elif count > first.num_rows:
         told += f", the first {first.num_rows:,} shown"
     return Html(
-        f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{told}</p></div>"
+        f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{told}</p></div>",
+        _plain_table([names, *([", ".join(lines) for lines in row] for row in cells)], told),
     )
 
 
-def _html_cell(value: pa.Scalar) -> str:
+def _plain_table(rows: list[list[str]], told: str) -> str:
+    """Rows, of which the first has the names, as lines of text with a column below each other."""
+    cells = [[_cut(_name(one)) for one in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    return "\n".join([*lines, told])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDTH // 2 else f"{text[: _WIDTH // 2 - 2]} …"
+
+
+def _lines(value: pa.Scalar) -> list[str]:
+    """The lines of a cell: of a label its events."""
     if not value.is_valid or not pa.types.is_list(value.type):
-        return f"<td>{_html_text(value)}</td>"
-    show: Callable[[pa.Scalar], str] = _html_text
-    if pa.types.is_struct(value.type.value_type):
-        show = _html_event
+        return [_shown(value)]
+    show = _shown_event if pa.types.is_struct(value.type.value_type) else _shown
     items = [show(value.values[place]) for place in range(min(len(value.values), _MOST_EVENTS))]
     if len(value.values) > _MOST_EVENTS:
         items.append(f"… and {len(value.values) - _MOST_EVENTS:,} more")
-    return f"<td>{'<br>'.join(items)}</td>"
+    return items
 
 
-def _html_event(value: pa.Scalar) -> str:
-    parts = []
-    for name, field in value.items():
-        parts.append(f"#{field}" if name == "pos" else f"{escape(name)}={_html_text(field)}")
-    return " ".join(parts)
+def _shown_event(value: pa.Scalar) -> str:
+    return " ".join(
+        f"#{field}" if name == "pos" else f"{name}={_shown(field)}" for name, field in value.items()
+    )
 
 
-def _html_text(value: pa.Scalar) -> str:
-    if value.is_valid and pa.types.is_string(value.type):
-        return escape(value.as_py())
-    return escape(shown(value))
+def _shown(value: pa.Scalar) -> str:
+    return value.as_py() if value.is_valid and pa.types.is_string(value.type) else shown(value)
 
 
 # --- whole numbers --------------------------------------------------------------------------------

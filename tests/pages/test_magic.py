@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,6 +68,10 @@ def test_a_cell_becomes_a_matcher_and_matches(shell: Any) -> None:
     assert "<p>1 match</p>" in shell.run_cell(ROWS).result._repr_html_()
     report = shell.run_cell(CELL.replace("--on table", "--report --on table")).result
     assert "<iframe" in report._repr_html_()
+    plain, _ = shell.display_formatter.format(report)
+    assert re.fullmatch(r"a page of HTML, [\d,]+ characters", plain["text/plain"])
+    plain, _ = shell.display_formatter.format(shown)
+    assert plain["text/plain"].endswith("\n2 matches")
 
 
 def test_a_cell_with_parameters(shell: Any) -> None:

@@ -26,6 +26,10 @@ class Page(str):
             f'border:0" srcdoc="{html.escape(self)}"></iframe>'
         )
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Of IPython: in a terminal, and beside the frame in the file of a notebook."""
+        printer.text(f"a page of HTML, {len(self):,} characters")
+
 
 def page_of(
     template: str, scripts: tuple[str, ...], title: str, data: dict[str, Any], **more: object

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import rlcompleter
 from decimal import Decimal
 from html.parser import HTMLParser
@@ -164,6 +165,19 @@ def test_html_shows_a_few_events_of_a_long_label() -> None:
     text = _Tags(as_html(pa.table({"x": events}))).text
     assert "#49… and 10 more" in text
     assert "#50" not in text
+
+
+def test_a_terminal_of_ipython_shows_matches_as_a_text() -> None:
+    pretty = pytest.importorskip("IPython.lib.pretty", reason="the extra `dev` has it").pretty
+    events = pa.array([[{"pos": 0, "v": 41.5}, {"pos": 10, "v": 40.0}], []])
+    page = as_html(pa.table({"id": ["a", "b\x1b[2J"], "long name": events}))
+    assert pretty(page).split("\n") == [
+        "id          long name",
+        "a           #0 v=41.5, #10 v=40.0",
+        "'b\\x1b[2J'",
+        "2 matches",
+    ]
+    assert pretty(pickle.loads(pickle.dumps(page))) == pretty(page)
 
 
 def test_what_is_no_table_of_matches_is_refused() -> None:
