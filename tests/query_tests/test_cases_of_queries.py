@@ -290,6 +290,18 @@ def test_a_number_to_mend_keeps_the_cases_that_pass(
     assert "hot.value > 90  →  hot.value > 40" in told
 
 
+def test_a_query_file_is_told_with_the_folder_of_its_test_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "rules").mkdir()
+    _write(folder / "rules", _case(_GIVEN["CSV"], "1"), _FIRE.replace("> 40", "> 45"))
+    assert main(["test"]) == 1
+    assert "\n  rules/fire.cel:" in capsys.readouterr().out
+    _write(folder / "rules", _case(_GIVEN["CSV"], "1"), _FIRE.replace("> 40", ">> 45"))
+    assert main(["test"]) == 2
+    assert capsys.readouterr().err.startswith("rules/fire.cel:")
+
+
 # --- does a test notice? --------------------------------------------------------------------------
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -83,6 +85,12 @@ def on_this_machine(asked: Asked) -> pa.Table:
     return asked.query.match_table(asked.events, **asked.tables)
 
 
+def _called(tests: QueryTests) -> str:
+    """What messages call the query file: with the folder that they have of its test file."""
+    name = os.path.relpath(tests.query_file, tests.path.parent)
+    return (PurePath(tests.source.name).parent / name).as_posix()
+
+
 class Runner:
     """Runs cases. A query file is compiled once for all cases with the same options. `source` is
     its text, where it is not that of the file."""
@@ -91,7 +99,7 @@ class Runner:
         self, tests: QueryTests, source: Source | None = None, run: Run = on_this_machine
     ) -> None:
         self.tests = tests
-        self.source = read_source(tests.query_file) if source is None else source
+        self.source = read_source(tests.query_file, _called(tests)) if source is None else source
         self.language = language_of(tests.query_file)
         self._run = run
         self._compiled: dict[Options, Any] = {}
