@@ -379,6 +379,10 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     zone = ["--after", "2026-07-02 02:05", "--time-zone", "Europe/Berlin", "--format", "rows"]
     code, out, _ = _run(capsys, str(query), str(events), *zone)
     assert out == "", "the times of the events are in this zone as well"
+    code, out, err = _run(
+        capsys, str(query), str(events), "--after", "2026-07-02", "--until", "2026-07-02 00:00"
+    )
+    assert (code, "are one time: no row is between" in err) == (0, True)
     for wrong, words in (
         (["--after", "tomorrow"], "--after tomorrow: this text is no time"),
         (["--after", "2026-07-03", "--until", "2026-07-01"], "is later than until="),

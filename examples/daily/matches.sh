@@ -11,4 +11,4 @@ set -eu
 after=$1 until=$2 events=$3 matches=$4
 mkdir -p "$matches"
 celc run "$(dirname "$0")/fire.cel" "$events" --after "$after" --until "$until" --match-id \
-    -o "$matches/known-after-$after.parquet" --force
+    -o "$matches/known-after-$(printf %s "$after" | tr ' :+' '---').parquet" --force

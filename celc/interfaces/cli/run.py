@@ -171,6 +171,11 @@ def _bounds_of(
         except (EventError, TypeError, ValueError) as problem:
             raise CommandProblem(str(problem)) from None
         found[name] = bounds
+    if len(given) == 2 and any(one["after"] == one["until"] for one in found.values()):
+        told = (
+            f"--after {given['after']} and --until {given['until']} are one time: no row is between"
+        )
+        warnings.warn(told, EventWarning, stacklevel=2)
     return found
 
 
