@@ -306,3 +306,21 @@ def test_files_of_several_queries_appear_together_or_not_at_all(
     assert "pairs.csv exists" in capsys.readouterr().err
     assert (tmp_path / "pairs.csv").read_text() == "old"
     assert not (tmp_path / "firsts.csv").exists()
+
+
+def test_options_stand_before_and_between_events(folder: Path, capsys: Any) -> None:
+    (query,) = _files(folder, q=f"{_STREAM}QUERY q: SELECT * FROM S WHERE A ; B")
+    (folder / "one.csv").write_text("type,id\nA,1\n")
+    (folder / "two.csv").write_text("type,id\nB,2\n")
+    assert main(["run", query, "one.csv", "two.csv", "--format", "json", "--order-by", "id"]) == 0
+    found = capsys.readouterr().out
+    assert '"end": 1' in found
+    for words in (
+        [query, "--format", "json", "one.csv", "two.csv", "--order-by", "id"],
+        [query, "--format", "json", "one.csv", "--order-by", "id", "two.csv"],
+    ):
+        assert main(["run", *words]) == 0
+        assert capsys.readouterr().out == found
+    with pytest.raises(SystemExit):
+        main(["run", query, "--format", "json", "one.csv", "--no-such"])
+    assert "unrecognized arguments" in capsys.readouterr().err

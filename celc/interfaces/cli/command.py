@@ -101,7 +101,8 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             if with_settings != given:
                 parsed, more = known.parse_known_args(with_settings)
             parsed.given = given
-            if parsed.command == "explain" and not any(name.startswith("-") for name in more):
+            options = [name for name in more if name.startswith("-") and name != "-"]
+            if parsed.command in ("explain", "run") and not options:
                 # argparse stops reading names of events where an option stands before them.
                 parsed.events += more
             elif "--no-positions" in more:
