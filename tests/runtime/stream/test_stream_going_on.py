@@ -187,11 +187,12 @@ def _in_order(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _bare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows without positions: those of `match_table` would be of the events that it reads."""
+    """Rows without positions: those of `match_table` would be of the events that it reads. Events
+    of one instant come in any order."""
     return [
         {
             name: (
-                [{n: v for n, v in one.items() if n != "pos"} for one in value]
+                sorted(({n: v for n, v in one.items() if n != "pos"} for one in value), key=repr)
                 if isinstance(value, list)
                 else value
             )
