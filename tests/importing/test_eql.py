@@ -49,6 +49,7 @@ _CONDITIONS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     ),
     'name in ("cmd.exe", "it\'s")': lambda e: e["name"] in ("cmd.exe", "it's"),
     'name in~ ("CMD.exe", "x")': lambda e: _is(e["name"], lambda v: v.lower() == "cmd.exe"),
+    'substring(name, 0, 3) in~ ("CMD")': lambda e: _is(e["name"], lambda v: v[:3].lower() == "cmd"),
     'name not in ("cmd.exe")': lambda e: _is(e["name"], lambda v: v != "cmd.exe"),
     'name like "*.exe"': lambda e: _is(e["name"], lambda v: v.endswith(".exe")),
     'name like~ ("*.exe", "it?s")': lambda e: _is(
@@ -222,6 +223,7 @@ _WRONG = {
     'process where a regex "x~y"': ("import-unsupported", 23),
     'process where a[0] == "x"': ("import-unsupported", 16),
     "process where a < null": ("import-unsupported", 15),
+    'process where a in~ ("x", b)': ("import-unsupported", 27),
     "process where a like b": ("import-unsupported", 22),
     "sequence [a where true] ![b where true]": ("import-unsupported", 25),
     "sequence with maxspan=1s ![a where true] [b where true] [c where true]": (

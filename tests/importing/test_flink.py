@@ -14,6 +14,7 @@ import pytest
 import celc
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
+from celc.interfaces.cli.command import main
 from celc.interfaces.importing.files import imported
 from celc.interfaces.importing.languages import COLUMNS
 
@@ -223,6 +224,19 @@ _WRONG = [
         "PREVIOUS",
     ),
     (_with({}, nodes=3), '"nodes"'),
+    (_with({"quantifier": {"properties": ["TIMES"], "times": {"from": "x", "to": 3}}}), '"b"'),
+    (_with({"quantifier": {"properties": ["TIMES"]}}), '"b"'),
+    (
+        # Two nodes that lead to each other, which the first one does not reach.
+        _rule([_node(name, 0, (1, 1), _NEXT) for name in "abc"], [])
+        | {
+            "edges": [
+                {"source": "b", "target": "c", "type": _NEXT},
+                {"source": "c", "target": "b", "type": _NEXT},
+            ]
+        },
+        '"edges"',
+    ),
     (
         _rule(
             [
@@ -245,3 +259,8 @@ def test_what_cannot_be_translated_is_told_with_its_place(rule: Any, word: str) 
     place = raised.value.diagnostics[0].span
     text = raised.value.source.text
     assert text[place.start :].startswith(word) or place.start == len(text)
+
+
+def test_no_kind_of_event_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "flink", "rule.json", "--kind-column", "kind"]) == 2
+    assert "leave out --kind-column" in capsys.readouterr().err

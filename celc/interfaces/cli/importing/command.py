@@ -20,6 +20,8 @@ def run(arguments: argparse.Namespace) -> int:
     errors, and the others are still written."""
     language: str = arguments.language
     usual = COLUMNS[language]
+    if arguments.kind_column is not None and language == "flink":
+        raise CommandProblem("rules of FlinkCEP ask for no kind of event: leave out --kind-column")
     columns = Columns(arguments.time_column or usual.time, arguments.kind_column or usual.kind)
     paths = list(_files(arguments.rules, SUFFIXES[language]))
     output: Path | None = arguments.output

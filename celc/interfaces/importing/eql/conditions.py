@@ -151,7 +151,11 @@ class Conditions:
         listed = [self._value(one) for one in node.children[1:] if isinstance(one, Tree)]
         self._alike(value, *listed)
         words, items = value.words, [one.words.text for one in listed]
-        if word == "in~" and value.name is not None and all(one.is_text for one in listed):
+        if word == "in~":
+            self.text(value)
+            for one in listed:
+                if not one.is_text:
+                    self.wrong(one.span, "behind 'in~' stand texts that are written out")
             words = call("LOWER", words)
             items = [literal(str(one.constant).lower()) for one in listed]
         if any(one.constant is None for one in listed):

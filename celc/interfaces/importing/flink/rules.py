@@ -111,8 +111,10 @@ class _Rule:
             self.places.wrong('"edges"', "the edges lead from one first node through all others")
             return []
         found: list[Node] = []
+        reached: set[str] = set()
         name, edge = starts[0], None
-        for _ in nodes:
+        while name not in reached:
+            reached.add(name)
             node = self._node(nodes[name], name, edge)
             if node is not None:
                 beside = [*found[-1:], node]
@@ -131,6 +133,8 @@ class _Rule:
                 known = f"known: {', '.join((*_STRATEGIES, NOT_FOLLOW))}"
                 self.places.wrong(edge, f"an edge {edge} cannot be translated", known)
                 return []
+        if len(reached) < len(self._list(rule, "nodes")):
+            self.places.wrong('"edges"', "the edges lead from one first node through all others")
         return found
 
     def _node(self, given: Mapping[str, Any], name: str, edge: str | None) -> Node | None:
@@ -148,8 +152,17 @@ class _Rule:
         ):
             if is_there:
                 self.places.wrong(word, f"{word} of the node '{name}' cannot be translated")
-        least = int(times.get("from", 1))
-        most = None if "LOOPING" in properties else int(times.get("to", 1))
+        least, to = times.get("from", 1), times.get("to", 1)
+        if (
+            not isinstance(least, int)
+            or not isinstance(to, int)
+            or ("TIMES" in properties and not times)
+        ):
+            self.places.wrong(
+                place, "how often a node comes is said by 'from' and 'to', in numbers"
+            )
+            return None
+        most = None if "LOOPING" in properties else to
         if least < 1 or (most is not None and most < least):
             self.places.wrong(place, f"a node comes once or more, and not {least} to {most} times")
         consuming = str(quantifier.get("consumingStrategy", "SKIP_TILL_NEXT"))
