@@ -42,6 +42,7 @@ from celc.interfaces.cli.declaring.schemas import schema_of
 from celc.interfaces.cli.output import say
 from celc.interfaces.cli.problems import CommandProblem
 from celc.interfaces.cli.queries import options_of
+from celc.interfaces.cli.testing.on_spark import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -186,21 +187,8 @@ def _tell(
 
 @contextmanager
 def _session() -> Iterator[SparkSession]:
-    try:
-        from pyspark.sql import SparkSession
-    except ModuleNotFoundError:
-        raise CommandProblem("--state needs PySpark: pip install 'celc[spark]'") from None
-    session = (
-        SparkSession.builder.master("local[1]")
-        .appName("celc diff")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
-    try:
-        yield session
-    except StateError as problem:
-        raise CommandProblem(str(problem)) from None
-    finally:
-        session.stop()
+    with local_session("--state", 1) as session:
+        try:
+            yield session
+        except StateError as problem:
+            raise CommandProblem(str(problem)) from None

@@ -17,27 +17,36 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def local_spark() -> Iterator[Run]:
-    """What runs cases in a local session, which ends with the block. Raises CommandProblem without
-    PySpark."""
+def local_session(option: str, cores: int) -> Iterator[SparkSession]:
+    """A session of Spark on this machine, which ends with the block. `option` asks for it.
+
+    Raises CommandProblem without PySpark.
+    """
     try:
         from pyspark.sql import SparkSession
     except ModuleNotFoundError:
-        raise CommandProblem("--spark needs PySpark: pip install 'celc[spark]'") from None
+        raise CommandProblem(f"{option} needs PySpark: pip install 'celc[spark]'") from None
     session = (
-        SparkSession.builder.master("local[2]")
-        .appName("celc test")
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName(f"celc {option}")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.shuffle.partitions", str(cores))
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )
     try:
-        yield run_on(session)
+        yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def local_spark() -> Iterator[Run]:
+    """What runs cases in a local session, which ends with the block."""
+    with local_session("--spark", 2) as session:
+        yield run_on(session)
 
 
 def run_on(session: SparkSession) -> Run:
