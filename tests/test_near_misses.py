@@ -23,7 +23,11 @@ from strategies_near import near_query_text, near_stream
 
 import celc
 from celc import CelError, CelWarning
+from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_files
 from celc.interfaces.cli import main
+from celc.near.needs import tied_by
+from celc.options import Options
 
 _LINES = (CASES / "near" / "44-near-misses.jsonl").read_text("utf-8").splitlines()
 _CASES = [with_times(json.loads(line)) for line in _LINES]
@@ -100,6 +104,33 @@ def test_random_queries() -> None:
 @pytest.mark.parametrize("part", range(20))
 def test_many_random_queries(part: int) -> None:
     assert sum(map(_agrees, range(1000 + 100 * part, 1100 + 100 * part))) > 5
+
+
+# --- which events matter --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formula", "tied"),
+    [
+        ("(A AS a ; B AS b) FILTER a.id = b.id", "id"),
+        ("(A AS a ; B AS b ; C AS c) FILTER a.id = b.id AND c.id = b.id", "id"),
+        ("(A AS a ; B AS b ; C AS c) FILTER a.id = b.id AND c.id = 1", None),
+        ("(A AS a ; B AS b) FILTER a.v = b.v", None),
+        ("(A AS a ; B AS b) FILTER a.id = b.id OR a.v > 1", None),
+        ("(A AS a ; !(C AS c FILTER c.id = a.id) ; B AS b) FILTER a.id = b.id", "id"),
+        ("(A AS a ; !C ; B AS b) FILTER a.id = b.id", None),
+        ("((A AS a ; B AS b) UNLESS (C AS c FILTER c.id = b.id)) FILTER a.id = b.id", "id"),
+        ("((A AS a ; B AS b) FILTER a.id = b.id)+", None),
+        ("(A AS a ; (B AS b)+ ; C AS c) FILTER a.id = b.id AND b.id = c.id", "id"),
+        ("(A AS a ; (B AS b)? ; C AS c) FILTER a.id = b.id AND b.id = c.id", None),
+        ("(A AS a ; FIRST (B AS b)) FILTER a.id = b.id", None),
+        ("((A AS a) OR (B AS a) ; C AS c) FILTER a.id = c.id", None),
+    ],
+)
+def test_what_all_events_of_a_match_have_in_common(formula: str, tied: str | None) -> None:
+    source = Source("q.cel", _DECLARED + f"SELECT * FROM S WHERE {formula} WITHIN 9 [ts]")
+    (query,) = compile_files([source], Options(order_by=("ts",))).files[0].queries
+    assert tied_by(query.query.formula) == tied
 
 
 # --- the farm -------------------------------------------------------------------------------------

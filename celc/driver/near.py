@@ -16,7 +16,7 @@ from celc.diagnostics.source import Source
 from celc.driver.matcher import Matcher
 from celc.driver.pipeline import compile_files
 from celc.near import messages
-from celc.near.needs import needs_of
+from celc.near.needs import needs_of, tied_by
 from celc.near.texts import near_texts, place_of
 from celc.options import Options
 
@@ -71,8 +71,10 @@ def near_module(
     )
     written = Source(f"near misses of {query.name}", texts.text)
     made = compile_files([written], bent)
-    needs = ((one.query.name, needs_of(one.query.formula)) for one in made.files[0].queries)
-    plan = replace(texts.plan, needs=tuple((name, groups) for name, groups in needs if groups))
+    formulas = [(one.query.name, one.query.formula) for one in made.files[0].queries]
+    needs = tuple((name, groups) for name, one in formulas if (groups := needs_of(one)))
+    tied = tuple((name, attribute) for name, one in formulas if (attribute := tied_by(one)))
+    plan = replace(texts.plan, needs=needs, tied=tied)
     module = made.module_parts(command)
     warned = tuple(one.render(source) for one in texts.warnings)
     return (*module, near_part(plan)), warned

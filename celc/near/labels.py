@@ -46,32 +46,40 @@ def matched(formula: syntax.Formula) -> Iterator[syntax.Formula]:
 
 def types_of(formula: core.Formula) -> dict[str, dict[core.EventType, None]]:
     """The event types that stand under each label of a formula."""
-    found: dict[str, dict[core.EventType, None]] = {}
+    return {
+        label: {type: None for atom in atoms.values() for type in atom.types}
+        for label, atoms in atoms_of(formula).items()
+    }
 
-    def add(label: str, types: Any) -> None:
-        found.setdefault(label, {}).update(dict.fromkeys(types))
+
+def atoms_of(formula: core.Formula) -> dict[str, dict[int, core.Atom]]:
+    """The atoms that stand under each label of a formula, by their identity."""
+    found: dict[str, dict[int, core.Atom]] = {}
+
+    def add(label: str, atoms: Mapping[int, core.Atom]) -> None:
+        found.setdefault(label, {}).update(atoms)
 
     match formula:
         case core.Atom():
-            add(formula.label, formula.types)
+            add(formula.label, {id(formula): formula})
             return found
         case core.As() | core.Rename():
-            inside = types_of(formula.operand)
-            for label, types in inside.items():
+            inside = atoms_of(formula.operand)
+            for label, atoms in inside.items():
                 if not (isinstance(formula, core.Rename) and label == formula.old):
-                    add(label, types)
+                    add(label, atoms)
             if isinstance(formula, core.As):
-                for types in inside.values():
-                    add(formula.label, types)
+                for atoms in inside.values():
+                    add(formula.label, atoms)
             else:
-                add(formula.new, inside.get(formula.old, ()))
+                add(formula.new, inside.get(formula.old, {}))
             return found
         case core.Project():
-            inside = types_of(formula.operand)
+            inside = atoms_of(formula.operand)
             return {label: inside[label] for label in formula.labels}
     for part in matched_parts_of(formula):
-        for label, types in types_of(part).items():
-            add(label, types)
+        for label, atoms in atoms_of(part).items():
+            add(label, atoms)
     return found
 
 

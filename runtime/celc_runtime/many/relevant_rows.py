@@ -7,7 +7,8 @@ with an equality then costs what its rows cost, not what the batch costs. This a
 absence of frequent events: between two rows that a match can contain, it reads one of them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +17,19 @@ from celc_runtime.arrow.arrays import coded, numbers
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.relevance import AttributeTest, Relevant, Way
 
-_COMPARISONS = {
+_COMPARISONS: dict[str, Callable[[np.ndarray, Any], Any]] = {
     "=": np.equal,
     "!=": np.not_equal,
     "<": np.less,
     "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
+    ">": lambda values, number: ~(values <= number),  # NaN is greater than all numbers
+    ">=": lambda values, number: ~(values < number),
 }
 _WIDER = {"LONG": np.int64, "DOUBLE": np.float64}
 """Types in which attributes of narrower types are compared."""
+
+TypedWay: TypeAlias = tuple[tuple[str, str], Way]
+"""A way of an event type."""
 
 _Rows = np.ndarray
 _NO_ROWS = np.zeros(0, np.int64)
@@ -75,13 +79,26 @@ class RelevantRows:
         """bool: the rows that can matter to one of some queries, and perhaps others. Each condition
         is tested on all rows, which is faster for a few queries. unknown: an attribute that can
         have any value."""
-        ways: dict[tuple[tuple[str, str], Way], None] = {}
+        ways: dict[TypedWay, None] = {}
         for plan in plans:
             assert plan.source.relevant is not None
             for one in plan.source.relevant:
-                for way in (*one.ways, *one.idempotent) or ((),):
-                    kept = [c for c in way if all(test.attribute != unknown for test in c)]
-                    ways[(one.stream, one.type), tuple(kept)] = None
+                every = (*one.ways, *one.idempotent) or ((),)
+                ways |= dict.fromkeys(_asked((one.stream, one.type), every, unknown))
+        return self.on_ways(ways)
+
+    def ways_in_matches(
+        self, plan: Plan, types: Iterable[tuple[str, str]], unknown: str | None = None
+    ) -> Iterator[TypedWay]:
+        """The ways of rows of some event types that a match of a query can contain."""
+        assert plan.source.relevant is not None
+        for one in plan.source.relevant:
+            if (one.stream, one.type) in types:
+                ways = one.ways or () if one.idempotent else one.ways or ((),)
+                yield from _asked((one.stream, one.type), ways, unknown)
+
+    def on_ways(self, ways: Iterable[TypedWay]) -> np.ndarray:
+        """bool: the rows on some ways, and perhaps others."""
         found = np.zeros(len(self._events), np.bool_)
         for type, way in ways:
             found |= self._on_marked_way(type, way)
@@ -93,17 +110,6 @@ class RelevantRows:
         for clause in way:
             tests = [self._marked(test) for test in clause]
             found = found & (tests[0] if len(tests) == 1 else np.logical_or.reduce(tests))
-        return found
-
-    def in_matches(self, plan: Plan, types: Iterable[tuple[str, str]]) -> np.ndarray:
-        """bool: the rows of some event types that a match of a query can contain, and perhaps
-        others."""
-        assert plan.source.relevant is not None
-        found = np.zeros(len(self._events), np.bool_)
-        for one in plan.source.relevant:
-            if (one.stream, one.type) in types:
-                for way in one.ways or () if one.idempotent else one.ways or ((),):
-                    found |= self._on_marked_way((one.stream, one.type), way)
         return found
 
     def _marked(self, test: AttributeTest) -> np.ndarray:
@@ -262,8 +268,6 @@ class RelevantRows:
             truth = inside if test.operator == "in" else ~inside
         else:
             truth = _COMPARISONS[test.operator](values, test.operands[0])
-        if values.dtype.kind == "f" and test.operator in (">", ">="):
-            truth = truth | np.isnan(values)  # greater than all numbers
         found: np.ndarray = truth & valid
         return found
 
@@ -281,6 +285,12 @@ class RelevantRows:
             codes = np.asarray(text.indices.fill_null(-1) if text.null_count else text.indices)
             self._coded[name] = codes, text.dictionary.to_pylist()
         return self._coded[name]
+
+
+def _asked(type: tuple[str, str], ways: Iterable[Way], unknown: str | None) -> Iterator[TypedWay]:
+    """Ways of a type without the clauses that ask for an unknown attribute."""
+    for way in ways:
+        yield type, tuple(c for c in way if all(test.attribute != unknown for test in c))
 
 
 def _holds_of_text(test: AttributeTest, value: str) -> bool:

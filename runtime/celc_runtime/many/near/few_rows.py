@@ -1,8 +1,10 @@
 """The events that can matter to a query or to its bent forms, which these read in place of all.
 
-Most events are far from every bound. They are left out once for all queries, before any of these
-reads. Of the others most are far in time from what a match needs besides them: where no dry reading
-is within the window, no hot one matters. So a bent query costs what its candidates cost.
+Most events are far from every bound. Of the others most are far in time from what a match needs
+besides them: where no dry reading is within the window, no hot one matters. Where all events of a
+match have one id, only dry readings with this id count. These events are left out once for all
+queries, before any of these reads, and then by each for its own bounds and window. So a bent query
+costs what its candidates cost.
 
 Not taken: one run that keeps for each partial match the part that it has used up. Which events
 matches have is known only when all have been read, so it lists the matches that share an event with
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,14 +31,23 @@ from celc_runtime.jit.kernels import njit
 from celc_runtime.many.relevant_rows import RelevantRows
 from celc_runtime.many.runs import can_do_without_rows, with_coded_texts
 from celc_runtime.plan.near.queries import ROW, TOUCHED
-from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.run.run_of import run_of
 
-Needs: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
-"""Groups of event types as (stream, type), of each of which every match has an event."""
+Group: TypeAlias = tuple[tuple[str, str], ...]
+"""Event types as (stream, type)."""
+
+Needs: TypeAlias = tuple[Group, ...]
+"""Groups of event types, of each of which every match has an event."""
 
 _NO_PARTS = np.zeros(0, np.int64)
+_TIMES = ("TIMESTAMP", "LONG", "INT")
+_LONGEST = 1 << 62
+_GROUPS, _BITS = 8, 64  # of which a row, and queries to which it, is told: bits of uint8, uint64
+_FEWEST = 10
+
+_MIXING = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: Knuth, vol. 3, 6.4
+_ONE = np.uint64(1)
 
 
 class FewRows:
@@ -47,20 +58,24 @@ class FewRows:
         reading: Program,
         programs: Mapping[str, Program],
         needs: Mapping[str, Needs],
+        tied: Mapping[str, str],
         batch: pa.RecordBatch,
     ) -> None:
         """reading: reads all columns that the queries, `programs` by name, read, but for whether a
-        match has an event: that is not known yet. needs: as in `NearPlan`. batch: all events,
+        match has an event: that is not known yet. needs, tied: as in `NearPlan`. batch: all events,
         sorted."""
+        self._plan, self._programs = reading.plan, programs
         prepared = Columns(reading.plan, ties_are_errors=False).prepare(batch)
         events = with_coded_texts(prepared.events)
         relevant = RelevantRows(reading.plan, events, prepared.parts)
-        rows = np.flatnonzero(relevant.marks([one.plan for one in programs.values()], TOUCHED))
-        self._parts = np.searchsorted(prepared.parts, rows, side="right")
-        self._positions = rows - np.concatenate([[0], prepared.parts])[self._parts]
-        self._needs = needs
-        self._bare = pc.take(events, pa.array(rows), boundscheck=False)
-        self._plan, self._programs = reading.plan, programs
+        plans = [one.plan for one in programs.values()]
+        rows = np.flatnonzero(relevant.marks(plans, TOUCHED))
+        bare = pc.take(events, pa.array(rows), boundscheck=False)
+        kept, self._fits = self._near_to_all(bare, rows, prepared.parts, needs, tied)
+        rows = rows[kept]
+        parts = np.searchsorted(prepared.parts, rows, side="right")
+        self._positions = rows - np.concatenate([[0], prepared.parts])[parts]
+        self._bare = pc.take(bare, pa.array(kept), boundscheck=False)
         self.touch(np.zeros(len(batch), np.bool_))
 
     def touch(self, touched: np.ndarray) -> None:
@@ -78,58 +93,97 @@ class FewRows:
         program = self._programs[name]
         read = set(names_read(program.plan))
         columns = [one for one in self._events.schema.names if one in read]
-        rows = self._near_to_all(program.plan, self._needs.get(name, ()))
+        bit = np.uint64(1 << [*self._programs].index(name) % _BITS)
+        rows = np.flatnonzero(self._relevant.marks([program.plan]) & (self._fits & bit != 0))
         run = run_of(program)
         events = self._events.select(columns or self._events.schema.names[:1])
         events = pc.take(events, pa.array(rows), boundscheck=False)
         found = [*run.push(events, self._positions[rows]), *run.rest()]
         return pa.Table.from_batches(found, program.output_schema)
 
-    def _near_to_all(self, plan: Plan, needs: Needs) -> np.ndarray:
-        """int64: the events that can matter to a query, without those that are farther than its
-        window from all events of a group that each match needs.
+    def _near_to_all(
+        self,
+        events: pa.RecordBatch,
+        rows: np.ndarray,
+        parts: np.ndarray,
+        needs: Mapping[str, Needs],
+        tied: Mapping[str, str],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(int64: the rows that can matter to one of the queries; uint64: a bit for each of these
+        queries). Left out are rows far from all events of a group that each match needs.
 
-        What makes a match, and what can keep it from being one, is within its window.
+        What makes a match, and what can keep it from being one, is within its window. rows: those
+        of the table that the events are; parts: those with which parts begin, without the first.
         """
-        rows = np.flatnonzero(self._relevant.marks([plan]))
-        window = plan.whole_window
-        if not needs or window is None or plan.measured_on(window) != plan.source.order_by[0]:
-            return rows
-        order = plan.source.order_by[0]
-        if plan.source.type_of(order) not in ("TIMESTAMP", "LONG", "INT"):
-            return rows
-        times = numbers(self._events.column(order))[0].astype(np.int64, copy=False)[rows]
-        parts, size = self._parts[rows], math.floor(window.size)
-        kept = np.ones(len(rows), np.bool_)
+        relevant = RelevantRows(self._plan, events, _NO_PARTS)
+        source = self._plan.source
+        order = source.order_by[0] if source.order_by else None
+        sizes = [1]
+        masks: dict[tuple[Any, ...], int] = {}
+        asked = [0] * len(self._programs)
+        for number, (name, program) in enumerate(self._programs.items()):
+            window = program.plan.whole_window
+            if window is None or program.plan.measured_on(window) != order:
+                continue
+            sizes.append(math.floor(window.size))
+            for types in needs.get(name, ()):
+                ways = tuple(relevant.ways_in_matches(program.plan, types, TOUCHED))
+                if ways in masks or len(masks) < _GROUPS:
+                    asked[number] |= 1 << masks.setdefault(ways, len(masks))
+        if not any(asked) or source.type_of(order or "") not in _TIMES:
+            return np.arange(len(events)), np.full(len(events), ~np.uint64(0))
+        has = np.zeros(len(events), np.uint8)
+        for ways, bit in masks.items():
+            has |= relevant.on_ways(ways).view(np.uint8) << bit
+        fits = np.zeros(1 << _GROUPS, np.uint64)
+        for number, bits in enumerate(asked):
+            holds = (np.arange(len(fits)) & bits) == bits
+            fits |= holds.astype(np.uint64) << np.uint64(number % _BITS)
+        ties = {tied.get(name) for name in self._programs}
+        tie = ties.pop() if len(ties) == 1 else None
+        keys = np.zeros(0, np.uint64) if tie is None else _codes(events.column(tie))
+        times = numbers(events.column(order))[0].astype(np.int64, copy=False)
+        slots = (times // min(max(sizes), _LONGEST)).view(np.uint64)
+        asked_for = keys, has, fits, max(len(events).bit_length(), _FEWEST)
         with np.errstate(over="ignore"):
-            for types in needs:
-                reach(times, parts, self._relevant.in_matches(plan, types)[rows], size, kept)
-        found: np.ndarray = rows[kept]
+            found: tuple[np.ndarray, np.ndarray] = near_to_all(rows, parts, slots, *asked_for)
         return found
 
 
+def _codes(column: pa.Array) -> np.ndarray:
+    """uint64: numbers that are equal where the values of a column are; anything where NULL."""
+    if pa.types.is_dictionary(column.type):
+        column = column.indices
+    codes: np.ndarray = numbers(column)[0].astype(np.int64, copy=False).view(np.uint64)
+    return codes
+
+
 @njit(nogil=True, cache=True)
-def reach(times, parts, has, size, kept):  # type: ignore[no-untyped-def]
-    """Unmark rows of which no row that `has` something is within `size`, before or after, in their
-    part. times: int64, ascending in each of `parts`."""
-    rows = len(times)
-    near, part, last = False, -1, np.int64(0)
-    found = np.zeros(rows, np.bool_)
-    for row in range(rows):
-        if parts[row] != part:
-            near, part = False, parts[row]
-        if has[row]:
-            near, last = True, times[row]
-        # A difference that is too large for its type keeps the row.
-        found[row] = near and times[row] - last <= size
-    near, part = False, -1
-    for row in range(rows - 1, -1, -1):
-        if parts[row] != part:
-            near, part = False, parts[row]
-        if has[row]:
-            near, last = True, times[row]
-        if not found[row] and not (near and last - times[row] <= size):
-            kept[row] = False
+def near_to_all(rows, parts, slots, keys, has, fits, bits):  # type: ignore[no-untyped-def]
+    """(int64: places in `rows`; uint64: of each what `fits`, uint64[256], says of the groups, bits
+    of uint8, that rows near it have). Near are rows in the same part with the same key, in the same
+    slot of time, the next or the one before. Rows of which it says nothing are left out.
+
+    parts: the rows with which parts begin, without the first. slots: uint64, are overwritten. keys:
+    uint64, or nothing. has: the groups of each row. What rows have is kept in 2**bits places, so
+    some have more than there is.
+    """
+    shift, part = np.uint64(64 - bits), 0
+    near = np.zeros(1 << bits, np.uint8)
+    for row in range(len(rows)):
+        while part < len(parts) and parts[part] <= rows[row]:
+            part += 1
+        key = np.uint64(part) if len(keys) == 0 else keys[row] + np.uint64(part)
+        slots[row] += key * _MIXING
+        near[slots[row] * _MIXING >> shift] |= has[row]
+    found, told, count = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint64), 0
+    for row in range(len(rows)):
+        groups = near[slots[row] * _MIXING >> shift]
+        groups |= near[(slots[row] + _ONE) * _MIXING >> shift]
+        groups |= near[(slots[row] - _ONE) * _MIXING >> shift]
+        found[count], told[count] = row, fits[groups]
+        count += fits[groups] != 0
+    return found[:count], told[:count]
 
 
 def takes_few(program: Program) -> bool:

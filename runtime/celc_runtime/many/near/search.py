@@ -119,7 +119,7 @@ class Search:
         batches = self.table.combine_chunks().to_batches()
         if len(batches) != 1:
             return None
-        return FewRows(self.reading, few, dict(self.plan.needs), batches[0])
+        return FewRows(self.reading, few, dict(self.plan.needs), dict(self.plan.tied), batches[0])
 
     def _run(self, name: str, table: pa.Table, **options: Any) -> pa.Table:
         """The matches of one of the queries. What a run warns of is about matches, of which near

@@ -130,6 +130,8 @@ class NearPlan:
     - `positions`: positions are output on Spark as well.
     - `needs`: for a query groups of event types as (stream, type), of each of which every match has
       an event; not for each query.
+    - `tied`: for a query an attribute with one value in all events of a match, and in all that can
+      keep them from being one; not for each query.
     """
 
     query: str
@@ -140,6 +142,7 @@ class NearPlan:
     waits: bool
     positions: bool
     needs: tuple[tuple[str, tuple[tuple[tuple[str, str], ...], ...]], ...] = ()
+    tied: tuple[tuple[str, str], ...] = ()
 
     @property
     def lists(self) -> tuple[str, ...]:
