@@ -1,6 +1,6 @@
 """One query → its parts of a module, in their order."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar, assert_never
 
@@ -34,6 +34,7 @@ from celc.codegen.updates.window import window_code
 from celc.core.given_functions import GivenFunction
 from celc.diagnostics.deadline import look
 from celc.normal.divide import interleaves
+from celc.plan.adjoining.spots import AdjoiningRuns, Step
 from celc.plan.code import code as in_module
 from celc.plan.program import Program
 from celc.plan.strategy import (
@@ -305,6 +306,8 @@ def _runs(
     number: int, listing: LongestRuns, program: Program, code: ConditionCode, own: OwnAggregateCode
 ) -> ListingPart:
     run, conditions = listing.run, listing.checks
+    if isinstance(run, AdjoiningRuns):
+        return _adjoining(number, run, conditions, program, code, own)
     runs = strategy.LongestRuns(
         kinds=listing.kinds,
         least=run.least,
@@ -317,6 +320,36 @@ def _runs(
     judges = any(clause.when == "complete" for clause in conditions.clauses)
     runs = replace(runs, checks=checked, judges=judges)
     return ListingPart(runs, (between,), frozenset(choices.attributes_read))
+
+
+def _adjoining(
+    number: int,
+    runs: AdjoiningRuns,
+    before: Checked | None,
+    program: Program,
+    code: ConditionCode,
+    own: OwnAggregateCode,
+) -> ListingPart:
+    """Runs that adjoin, whose steps are bits; `before`: what must not lie before them."""
+
+    def bits(wanted: Callable[[Step], bool]) -> int:
+        return sum(1 << number for number, step in enumerate(runs.steps) if wanted(step))
+
+    found = strategy.AdjoiningRuns(
+        kinds=runs.kinds,
+        ends=sum(1 << spot for spot in runs.ends),
+        steps=tuple((-1 if one.source is None else one.source, one.target) for one in runs.steps),
+        by_symbol=tuple(
+            bits(lambda step, symbol=symbol: symbol in step.symbols)  # type: ignore[misc]
+            for symbol in range(program.tables.symbols)
+        ),
+    )
+    if before is None:
+        return ListingPart(found)
+    literal, checked, choices = checks_literal(number, before, program, code, own, runs)
+    links = in_module(f"links_{number}") if literal.link_lines else None
+    found = replace(found, checks=checked, links=links, looks_before=before.looks_outside)
+    return ListingPart(found, (literal,), frozenset(choices.attributes_read))
 
 
 def _worlds(

@@ -51,6 +51,8 @@ from celc.normal.flat_form import (
 )
 from celc.normal.normal_form import NormalForm, shown
 from celc.normal.runs_of_events import RunOfEvents
+from celc.plan.adjoining.runs import adjoining_runs
+from celc.plan.adjoining.spots import AdjoiningRuns
 from celc.plan.carried import Carried, NotCarriedError, carried
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.key_removals import with_removals
@@ -243,15 +245,16 @@ class Counted:
 
 @frozen
 class LongestRuns:
-    """The longest matches, which are runs of events. They are read off the events without an
-    update."""
+    """The longest matches, which are runs of events, or runs that adjoin. They are read off the
+    events without an update."""
 
-    run: RunOfEvents
+    run: RunOfEvents | AdjoiningRuns
     kinds: tuple[int, ...]
-    """`[symbol]`: the kind of such an event; an event of symbol 0 is in no run."""
+    """`[symbol]`: the kind of such an event; an event of symbol 0 is in no run. Adjoining runs have
+    their own."""
     checks: Checked | None
     """Conditions between neighbours of a run, and conditions on a whole run that further events
-    keep TRUE. None: there are none."""
+    keep TRUE. Of adjoining runs what must not lie before them. None: there are no conditions."""
 
 
 @frozen
@@ -391,9 +394,10 @@ def _united(found: Strategy, *, weighs: bool) -> Strategy:
 
 def _chosen(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy:
     query, tables = given.query, given.tables
-    runs = _longest_runs(given, updates)
-    if runs is not None:
-        return runs
+    if StraightLine in updates:  # so that the general engine can be demanded
+        runs = _longest_runs(given) or _adjoining_runs(given)
+        if runs is not None:
+            return runs
     piles = _piles(query, tables, updates)
     match given.rest:
         case Exact():
@@ -437,11 +441,10 @@ def why_not_counted(given: ChoiceInput) -> str | None:
             assert_never(given.rest)
 
 
-def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy | None:
-    """The strategy of a query whose longest matches are runs; None where they are not. Only where
-    updates with generated code are allowed, so that the general engine can be demanded."""
+def _longest_runs(given: ChoiceInput) -> Strategy | None:
+    """The strategy of a query whose longest matches are runs; None where they are not."""
     kinds = kinds_of_symbols(with_starts_apart(given.tables))
-    if given.run is None or kinds is None or StraightLine not in updates:
+    if given.run is None or kinds is None:
         return None
     reason = "the longest match from an event takes all events of its run"
     checks = None
@@ -465,8 +468,39 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
             checks = _checks_between(flat, given.max_work)
         case _:
             return None
-    update = UnionLists("the listing reads the events itself, and runs no update")
-    return _strategy(given.tables, update, LongestRuns(given.run, kinds, checks), reason)
+    return _strategy(given.tables, _NO_UPDATE, LongestRuns(given.run, kinds, checks), reason)
+
+
+_NO_UPDATE = UnionLists("the listing reads the events itself, and runs no update")
+
+
+def _adjoining_runs(given: ChoiceInput) -> Strategy | None:
+    """The strategy of a query whose longest matches are adjoining runs; None where they are not."""
+    query, tables = given.query, given.tables
+    if query.per_start is None or query.per_start.end != "LONGEST":
+        return None
+    if query.simultaneous or query.lasting or query.consume_by != "NONE":
+        return None
+    if tables.contexts is not None or tables.instants is not None:
+        return None
+    if query.collapsed or query.total is not None:
+        return None  # each asks for all matches of an end
+    flat: FlatForm | None = None
+    checks: Checked | None = None
+    match given.rest:
+        case Exact():
+            pass
+        case Roles() as roles:
+            flat = roles.flat
+            before = flat.events_before, flat.parts_before
+            checks = Checked((), (), (), (), (), *before, (), roles.selector, False, given.max_work)
+        case _:
+            return None
+    runs = adjoining_runs(with_starts_apart(tables), flat)
+    if runs is None:
+        return None
+    reason = "matches are runs of neighbours that adjoin, and conditions compare two neighbours"
+    return _strategy(tables, _NO_UPDATE, LongestRuns(runs, (), checks), reason)
 
 
 def _piles(query: Query, tables: Tables, updates: frozenset[type[Update]]) -> PilePlan | UnionLists:

@@ -8,6 +8,7 @@ from celc_runtime.plan.parameters import Concern, Move
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import (
+    AdjoiningRuns,
     ByDefinition,
     Checked,
     InRuns,
@@ -149,6 +150,9 @@ def _kinds(found: Plan, listing: Listing) -> Violations:
         case LongestRuns():
             # The kind of symbol 0 is −1; no event of a run has that symbol.
             yield from _in_range("kinds of a run", listing.kinds[1:], kinds)
+        case AdjoiningRuns():
+            marked = [kind for kind in listing.kinds if kind >= 0]
+            yield from _in_range("kinds of adjoining runs", marked, kinds)
     checks = _checks_of(listing)
     if checks is not None:
         for name, of_kinds in (
@@ -165,7 +169,9 @@ def _checks_of(listing: Listing) -> Checked | None:
     match named(listing):
         case Checked() as checks:
             return checks
-        case LongestRuns(checks=checks) | InWorlds(checks=checks) if checks is not None:
+        case (
+            LongestRuns(checks=checks) | AdjoiningRuns(checks=checks) | InWorlds(checks=checks)
+        ) if (checks is not None):
             return _checks_of(checks)
         case _:
             return None

@@ -9,6 +9,7 @@ from celc.automata.determinize import START
 from celc.automata.letters import Place
 from celc.diagnostics.deadline import look
 from celc.normal.show import show_clause
+from celc.plan.adjoining.spots import MOST_STEPS, UNMARKED, AdjoiningRuns
 from celc.plan.earliest import EarliestTables
 from celc.plan.keys import KeyPlan
 from celc.plan.program import Program
@@ -336,6 +337,7 @@ def checks(found: Checked, keys: KeyPlan | None) -> Violations:
 LATEST_OF_PILES = "the latest event first is found on piles"
 KEYS_BEFORE_DEFINITIONS = "what the definitions decide, keys do not"
 KINDS_OF_RUNS = "each symbol has a kind in a run, or none"
+SPOTS = "the events of adjoining runs go from spot to spot, from a start to an end"
 COUNTED_TOTALS = "totals alone are found without a list of matches, by the tables"
 WORLDS_OF_TABLES = (
     "matches in possible worlds are runs of the tables, by events that take part alone"
@@ -383,6 +385,8 @@ def program(found: Program) -> Violations:
         case Counted():
             if not isinstance(update, UnionLists) or found.query.total is None:
                 yield Violation(COUNTED_TOTALS, "something else is asked for")
+        case LongestRuns(run=AdjoiningRuns() as run):
+            yield from _adjoining(run, of)
         case LongestRuns(kinds=kinds):
             if any(kind >= len(of.kinds) for kind in kinds) or len(kinds) != of.symbols:
                 yield Violation(KINDS_OF_RUNS, f"they are {kinds}")
@@ -392,6 +396,21 @@ def program(found: Program) -> Violations:
                 yield Violation(KEYS_BEFORE_DEFINITIONS, "the update has keys")
         case _:
             assert_never(listing)
+
+
+def _adjoining(run: AdjoiningRuns, tables: Tables) -> Violations:
+    """Each spot is on a way from a start to an end, and its number, or that of a step, has a bit of
+    64."""
+    spots = range(len(run.kinds))
+    if any(kind not in range(UNMARKED, len(tables.kinds)) for kind in run.kinds):
+        yield Violation(SPOTS, f"their kinds are {run.kinds}")
+    if max(len(run.kinds), len(run.steps)) > MOST_STEPS:
+        yield Violation(SPOTS, f"there are {len(run.kinds)}, with {len(run.steps)} steps")
+    left, reached = {one.source for one in run.steps}, {one.target for one in run.steps}
+    if reached != {*spots} or not {*spots} <= left | run.ends:
+        yield Violation(SPOTS, f"steps lead to {sorted(reached)}, and on from {left}")
+    if any(symbol not in range(1, tables.symbols) for one in run.steps for symbol in one.symbols):
+        yield Violation(SPOTS, "an event of symbol 0 takes a step")
 
 
 def _bounded(max_work: int) -> Violations:

@@ -22,6 +22,7 @@ from celc import Matcher
 from celc.diagnostics.source import Source
 from celc.driver.pipeline import Compilation, compile_source
 from celc.options import Options
+from celc.plan.adjoining.spots import AdjoiningRuns
 from celc.plan.strategy import (
     EVERY_UPDATE,
     GENERAL_ENGINE,
@@ -247,6 +248,28 @@ def test_runs_that_are_read_off_the_events_warn_of_no_search() -> None:
     assert not _compiled(runs).warnings
     searched = _compiled(runs.replace("LONGEST", "NXT").replace(":+", "+")).warnings
     assert [warning.code for warning in searched] == ["exponential-search"]
+
+
+@pytest.mark.parametrize(
+    ("body", "adjoin"),
+    [
+        ("(A AS a : (A AS b):+) FILTER FIRST(b.id) < a.id AND b.id < PREV(b.id)", True),
+        ("((A AS a):+ : (A AS b):+) FILTER FIRST(b.id) > LAST(a.id)", True),
+        ("((A AS a):{1,2} : (B AS b OR A AS c):+) FILTER a.id < PREV(a.id)", True),
+        ("(!(B AS c FILTER c.id > a.id) FOR 3 EVENTS ; A AS a : (B AS b):+)", True),
+        ("A AS a : A AS b : (B AS c):+", True),
+        ("((A AS a):+ : (A AS b):+) FILTER b.id > a.id", False),  # each with each
+        ("((A AS a):+ : (A AS b):+) FILTER FIRST(b.id) > FIRST(a.id)", False),
+        ("((A AS a : B AS b):+ : A AS c) FILTER a.id > PREV(a.id)", False),
+        ("((A AS a):+ : (A AS b):+) FILTER SUM(a.id) > 5", False),
+        ("((A AS a):+ ; B AS b) FILTER a.id > PREV(a.id)", False),
+        ("(!(B AS c FILTER c.id > b.id) FOR 3 EVENTS ; A AS a : (B AS b):+)", False),
+    ],
+)
+def test_runs_adjoin_where_conditions_compare_neighbours(body: str, adjoin: bool) -> None:
+    (stages,) = _compiled(f"LONGEST * FROM S WHERE {body}").queries
+    listing = stages.program.listing
+    assert (isinstance(listing, LongestRuns) and isinstance(listing.run, AdjoiningRuns)) == adjoin
 
 
 @pytest.mark.parametrize(

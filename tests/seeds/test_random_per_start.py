@@ -12,7 +12,7 @@ import warnings
 
 import pytest
 from celc_runtime import EventWarning
-from celc_runtime.plan.strategy import LongestRuns
+from celc_runtime.plan.strategy import AdjoiningRuns, LongestRuns
 from celc_runtime.run.choice import per_start
 from engines import answers, engines, interpreted, only_query
 from reference import WorkLimitError, check_answer, evaluate
@@ -25,7 +25,7 @@ from strategies import (
     random_query,
     random_stream,
 )
-from strategies_runs import run_query
+from strategies_runs import adjoining_query, run_query
 from test_random import TOO_LARGE, WORK_LIMIT, Tally, cramped
 
 from celc import CelError, Matcher
@@ -64,6 +64,25 @@ def check_runs(seed: int, tally: Tally) -> None:
         matchers = engines(text, Options(("ts",)))
     last = only_query([*matchers.values()][-1])
     if isinstance(last.program.listing, LongestRuns):
+        tally.with_features.add(text)
+    _compare(seed, rng, text, "ts", matchers, tally)
+
+
+def check_adjoining(seed: int, tally: Tally) -> None:
+    """The same of a query whose matches are runs of neighbours that adjoin, mostly."""
+    rng = random.Random(seed)
+    text = DECLARATION + adjoining_query(rng)
+    tally.drawn += 1
+    try:
+        with interpreted():
+            matchers = engines(text, Options(("ts",)))
+    except CelError as problem:
+        codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+        assert codes <= TOO_LARGE, f"{codes}: {text}"
+        tally.too_large += 1
+        return
+    last = only_query([*matchers.values()][-1])
+    if isinstance(last.program.listing, AdjoiningRuns):
         tally.with_features.add(text)
     _compare(seed, rng, text, "ts", matchers, tally)
 
@@ -138,6 +157,21 @@ def test_longest_runs_of_events() -> None:
     assert tally.pairs_with_matches >= 25, tally
 
 
+def test_runs_that_adjoin() -> None:
+    tally = Tally()
+    for seed in range(14):
+        check_adjoining(seed, tally)
+    assert len(tally.with_features) >= 4, tally
+    assert tally.pairs_with_matches >= 15, tally
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1000, 5000, 500))
+def test_runs_that_adjoin_of_many_queries(first: int) -> None:
+    for seed in range(first, first + 500):
+        check_adjoining(seed, Tally())
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1000, 5000, 500))
 def test_longest_runs_of_events_of_many_queries(first: int) -> None:
@@ -153,4 +187,10 @@ def test_one_match_for_each_start_of_many_queries(first: int) -> None:
 
 
 if __name__ == "__main__":
-    compare_seeds(lambda seed, tally: (check(seed, tally), check_runs(seed, tally)))
+    compare_seeds(
+        lambda seed, tally: (
+            check(seed, tally),
+            check_runs(seed, tally),
+            check_adjoining(seed, tally),
+        )
+    )

@@ -1,4 +1,5 @@
-"""Random queries whose longest matches are runs of events, and a few that only look like these."""
+"""Random queries whose longest matches are runs of events, or runs of neighbours that adjoin, and
+queries that only look like these."""
 
 from __future__ import annotations
 
@@ -43,3 +44,76 @@ def run_query(rng: random.Random) -> str:
     if rng.random() < 0.1:
         lines.append("LIMIT 1")
     return "\n".join(lines) + "\n"
+
+
+def adjoining_query(rng: random.Random) -> str:
+    """A query about the declaration of `strategies` whose matches are runs that adjoin, mostly."""
+    labels = ("x", "y", "z", "w")[: rng.choice((2, 2, 3, 3, 4))]
+    gap = " ; " if rng.random() < 0.1 else " : "
+    parts = [_part(rng, label) for label in labels]
+    formula = gap.join(parts)
+    if rng.random() < 0.15:
+        formula = f"({formula}) OR ({gap.join(_part(rng, label) for label in labels)})"
+    if rng.random() < 0.1:
+        formula = f"({formula}):+"
+    conditions = [_between(rng, labels) for _ in range(rng.choice((0, 1, 1, 2, 3)))]
+    where = f"({formula}) FILTER {' AND '.join(conditions)}" if conditions else formula
+    if rng.random() < 0.3:
+        length = rng.choice(("1 EVENTS", "2 EVENTS", "2 [ts]", "FIRST"))
+        absent = rng.choice(("A AS q", "(B AS q)", "(A OR B) AS q", "(A AS q ; B)"))
+        asked = ""
+        if "; B" not in absent and rng.random() < 0.7:
+            asked = f" FILTER q.value {rng.choice('<>')} {labels[0]}.value"
+        if length == "FIRST":
+            length = "3 EVENTS"
+        where = f"(!({absent}{asked}) FOR {length} ; {formula})"
+        if conditions:
+            where += f" FILTER {' AND '.join(conditions)}"
+    shown = rng.choice(("*", "*", "NONE", labels[0], labels[-1], ", ".join(labels[:2])))
+    if rng.random() < 0.2:
+        shown = f"FIRST({labels[0]}.ts) AS t1, COUNT({labels[-1]}) AS n"
+    lines = [f"SELECT {rng.choice(('LONGEST', 'LONGEST', 'LONGEST DISJOINT'))} {shown}", "FROM S"]
+    lines.append(f"WHERE {where}")
+    if rng.random() < 0.4:
+        lines.append("PARTITION BY id")
+    if rng.random() < 0.3:
+        lines.append(f"WITHIN {rng.choice((2, 3, 5))} {rng.choice(('EVENTS', '[ts]'))}")
+    if rng.random() < 0.1:
+        lines.append("LIMIT 1")
+    return "\n".join(lines) + "\n"
+
+
+def _part(rng: random.Random, label: str) -> str:
+    event = rng.choice(("A", "A", "A", "B", "(A OR B)", "(A FILTER A.value > 1)"))
+    rounds = rng.choice(("", ":+", ":+", ":+", ":+", ":{2,}", ":{1,2}", rng.choice(("?", "+", ""))))
+    part = f"({event} AS {label})"
+    if rounds == "?" and label == "x":
+        rounds = ":+"
+    return part + rounds
+
+
+def _between(rng: random.Random, labels: tuple[str, ...]) -> str:
+    """A condition, mostly between neighbours."""
+    place = rng.randrange(len(labels) - 1)
+    one, other = labels[place], labels[place + 1]
+    compared = rng.choice((">", "<", ">=", "<>", "="))
+    return rng.choice(
+        (
+            f"{one}.value {compared} PREV({one}.value)",
+            f"{other}.value {compared} PREV({other}.value)",
+            f"FIRST({other}.value) {compared} LAST({one}.value)",
+            f"FIRST({other}.value) {compared} LAST({one}.value)",
+            f"FIRST({other}.name) {rng.choice(('=', '<>'))} LAST({one}.name)",
+            f"FIRST({other}.value) {compared} {one}.value",
+            f"{other}.value {compared} LAST({one}.value)",
+            f"{other}.value {compared} {one}.value",
+            f"LAST({other}.value) {compared} LAST({one}.id)",
+            f"FIRST({one}.value) {compared} 2",
+            f"LAST({one}.value) {compared} 2",
+            f"LAST({labels[-1]}.value) {compared} FIRST({labels[0]}.value)",
+            f"({one}.value {compared} PREV({one}.value) OR {one}.id = 1)",
+            f"(FIRST({other}.value) {compared} LAST({one}.value) OR LAST({one}.value) IS NULL)",
+            f"COUNT({one}) >= 2",
+            f"{one}.value BETWEEN PREV({one}.value) AND 3",
+        )
+    )

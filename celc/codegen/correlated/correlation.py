@@ -13,6 +13,7 @@ from celc.codegen.correlated.checks import CheckCode, EventCode
 from celc.codegen.correlated.choices import ChoiceCode, SymbolsOfTypes
 from celc.codegen.correlated.definition import ConditionFunction, DefinitionCode
 from celc.codegen.correlated.graph_checks import GraphCode
+from celc.codegen.correlated.links import link_lines
 from celc.codegen.correlated.sums import limits_of, weigh_lines
 from celc.codegen.correlated.varieties import holds_lines, same_lines, varieties_of
 from celc.codegen.correlated.watched_parts import key_of_part, watched_part
@@ -27,6 +28,7 @@ from celc.normal import normal_form as lp
 from celc.normal.divide import joins_ends
 from celc.normal.ends import ways_of
 from celc.normal.normal_form import shown
+from celc.plan.adjoining.spots import AdjoiningRuns
 from celc.plan.carried import roles_later
 from celc.plan.code import code as in_module
 from celc.plan.deadlines import Deadline, deadlines_of
@@ -59,6 +61,7 @@ class ChecksLiteral(TemplateView):
       of the listing.
     - `weigh_lines`, `holds_lines` and `same_lines` are the bodies of `weigh`, `holds` and `same`,
       if there are any.
+    - `link_lines` are the body of `links`, if matches are runs that adjoin.
     - `columns`: see `DefinitionLiteral`.
     """
 
@@ -77,6 +80,7 @@ class ChecksLiteral(TemplateView):
     weigh_lines: tuple[str, ...]
     holds_lines: tuple[str, ...]
     same_lines: tuple[str, ...]
+    link_lines: tuple[str, ...]
     checks: str
 
 
@@ -122,7 +126,12 @@ def definition_literal(
 
 # Long: a list of the fields of one literal.
 def checks_literal(
-    number: int, checks: Checked, program: Program, code: ConditionCode, own: OwnAggregateCode
+    number: int,
+    checks: Checked,
+    program: Program,
+    code: ConditionCode,
+    own: OwnAggregateCode,
+    runs: AdjoiningRuns | None = None,
 ) -> tuple[ChecksLiteral, strategy.Checked, EventCode]:
     """The checks of a query while matches are listed, their name in the module, and the writer of
     its conditions.
@@ -203,6 +212,8 @@ def checks_literal(
     weighs = tuple(weigh_lines(checks.sum_bounds, writer))
     holds = tuple(holds_lines(checks.variety_bounds, writer))
     same = tuple(same_lines(checks.variety_bounds, writer))
+    links = () if runs is None else tuple(link_lines(runs, choices))
+    symbols = symbols or choices.asks_for_symbols
     steps, ends, states = _of_graph(writer, checks, windows, fails_by)
     columns = _columns(
         choices, windows, parts=names, begins=begins, nearest=len(nearest), symbols=symbols
@@ -229,6 +240,7 @@ def checks_literal(
         weighs,
         holds,
         same,
+        links,
         emit(checked, code.imports),
     )
     return literal, in_module(f"CHECKS_{number}", checked), choices

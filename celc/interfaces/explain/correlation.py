@@ -7,6 +7,7 @@ from celc.normal.flat_form import EventAfter, PartAfter, RoleClause, When
 from celc.normal.normal_form import Event, NormalForm
 from celc.normal.show import show_clause, show_length, show_window
 from celc.normal.traversal import events_of
+from celc.plan.adjoining.spots import AdjoiningRuns
 from celc.plan.deadlines import deadlines_of
 from celc.plan.keys import KeyPlan, named_term
 from celc.plan.program import Program
@@ -32,6 +33,11 @@ def across_lines(program: Program) -> list[str]:
             )
         case Checked() as checks:
             lines += _check_lines(checks)
+        case LongestRuns(run=AdjoiningRuns() as runs, checks=checks):
+            shown = [f"  {show_clause(clause.written)}" for clause in runs.clauses]
+            between = "conditions that are decided between two neighbours:"
+            lines += [between, *shown] if shown else []
+            lines += _check_lines(checks) if checks is not None and checks.asks else []
         case LongestRuns(checks=Checked() as checks):
             lines += _check_lines(checks)
     return [*lines, *deadline_lines(program)]

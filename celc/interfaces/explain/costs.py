@@ -18,6 +18,7 @@ from celc.normal.divide import Roles, interleaves
 from celc.normal.normal_form import NormalForm
 from celc.normal.show import show_size
 from celc.normal.traversal import operands_of
+from celc.plan.adjoining.spots import AdjoiningRuns
 from celc.plan.concerns import concerns_of
 from celc.plan.courses import course_of
 from celc.plan.deadlines import deadlines_of
@@ -74,6 +75,11 @@ class Cost:
     def _updated(self) -> Iterator[str]:
         program = self._program
         match program.listing:
+            case LongestRuns(run=AdjoiningRuns() as runs):
+                if runs.clauses:
+                    yield f"{counted(len(runs.clauses), 'comparison')} with the event before"
+                yield f"up to {counted(len(runs.steps), 'step')} from the event before"
+                return
             case LongestRuns(checks=None):
                 return
             case LongestRuns():
@@ -141,6 +147,10 @@ class Cost:
                 return "none is listed: 1 step for each event of some match, for each last event"
             case Counted():
                 return "none is listed: counts and sums are added as the events are read"
+            case LongestRuns(run=AdjoiningRuns(), checks=checks):
+                asked = 0 if checks is None else len(checks.events_before + checks.parts_before)
+                before = f", and {counted(asked, 'look-up')} of events before it" if asked else ""
+                return f"no search: 2 steps for each of its events{before}"
             case LongestRuns(checks=checks):
                 asked = 0 if checks is None else _on_whole(checks)
                 more = f", then {counted(asked, 'condition')} on the whole" if asked else ""
@@ -260,8 +270,9 @@ class Cost:
             return f"all events that the query asks for, to the end of the input{per}"
         until = self._until()
         match listing:
-            case LongestRuns():
-                return f"the events of the run that is open{per}"
+            case LongestRuns(run=run):
+                runs_there = "runs that are" if isinstance(run, AdjoiningRuns) else "run that is"
+                return f"the events of the {runs_there} open{per}"
             case Counted():
                 if query.window is None:
                     return (

@@ -22,6 +22,7 @@ from celc.normal import normal_form as lp
 from celc.normal.divide import Definitions, Roles
 from celc.normal.equalities import equality_of
 from celc.normal.traversal import forms_in
+from celc.plan.adjoining.spots import AdjoiningRuns
 from celc.plan.strategy import (
     ByDefinition,
     Checked,
@@ -112,6 +113,8 @@ def _decided_by(stages: Stages) -> str:
             what += [f"SELECT {select}"] if checks.selector else []
             what += ["the columns of SELECT, where equal rows come once"] if checks.distinct else []
             return f"{automaton} finds candidates, to be decided by {', then '.join(what)}"
+        case LongestRuns(run=AdjoiningRuns()):
+            return f"{automaton} is followed from neighbour to neighbour, from the last event back"
         case LongestRuns():
             return "decided by reading the events in order, without an automaton"
         case ByDefinition():

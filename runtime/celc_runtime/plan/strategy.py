@@ -266,6 +266,26 @@ class LongestRuns:
     judges: bool = False  # whether there are conditions on whole runs
 
 
+@frozen(eq=False, kw_only=True)
+class AdjoiningRuns:
+    """The longest matches are runs of neighbouring events that adjoin, read from the events; the
+    update does not run.
+
+    The events of a match go from spot to spot. Two neighbours allow some steps between spots, which
+    are the bits of a number.
+    """
+
+    kinds: tuple[int, ...]  # for each spot the kind of its events, −1: an event without a mark
+    ends: int  # the spots in which a match is complete, as bits
+    steps: tuple[tuple[int, int], ...]  # (from a spot, to a spot); from −1: a match begins
+    by_symbol: tuple[int, ...]  # for each symbol the steps that its events can take
+    links: Callable[..., int] | None = None
+    """(past, before, here) → the steps whose conditions hold between two neighbours, by their
+    places in the columns `past`. None: there are no conditions."""
+    checks: Checked | None = None  # remembers these columns; None: nothing is remembered
+    looks_before: bool = False  # whether `checks` says what must not lie before a match
+
+
 class Formula(Protocol):
     """A formula as the definitions read it (see `definition`)."""
 
@@ -329,6 +349,7 @@ Listing: TypeAlias = (
     | United
     | Counted
     | LongestRuns
+    | AdjoiningRuns
     | ByDefinition
     | InWorlds
 )

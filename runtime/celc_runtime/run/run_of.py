@@ -8,6 +8,7 @@ from typing import assert_never
 
 from celc_runtime.engine.definition.instants import Instants, instants_of
 from celc_runtime.plan.strategy import (
+    AdjoiningRuns,
     All,
     ByDefinition,
     Checked,
@@ -39,6 +40,7 @@ from celc_runtime.run.run import Run
 from celc_runtime.run.source.event_source import EventSource
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.update.updates import update_of
+from celc_runtime.run.walk.adjoining_runs import AdjoiningRunsWalk
 from celc_runtime.run.walk.by_definition import DefinitionWalk
 from celc_runtime.run.walk.checked import CheckedWalk
 from celc_runtime.run.walk.compact import compact_walk
@@ -126,6 +128,8 @@ def _walk_of(
             return CountedWalk(tables, plan)
         case LongestRuns():
             return LongestRunsWalk(listing, plan)
+        case AdjoiningRuns():
+            return AdjoiningRunsWalk(listing, plan)
         case ByDefinition():
             return DefinitionWalk(listing, plan, instants)
         case InWorlds():

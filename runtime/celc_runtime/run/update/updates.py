@@ -40,6 +40,7 @@ from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import (
+    AdjoiningRuns,
     BranchFree,
     Counted,
     InWorlds,
@@ -344,7 +345,7 @@ class InterleavedUpdate(ListsUpdate):
 def update_of(program: Program, *, first_position: int) -> UpdateOfRun:
     """The update of a run; `first_position`: the position of its first event."""
     plan, update = program.plan, program.update
-    if isinstance(program.listing, Counted | InWorlds | LongestRuns):
+    if isinstance(program.listing, Counted | InWorlds | LongestRuns | AdjoiningRuns):
         return UpdateOfRun(plan)  # does nothing: the walk reads the events itself
     match update:
         case BranchFree():

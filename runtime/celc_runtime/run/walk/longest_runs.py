@@ -30,18 +30,68 @@ from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.walk.walks import NOTED_ROWS, Floors, WalkOfRun
 
 
-class LongestRunsWalk(WalkOfRun):
-    """Lists the longest run from each event, or, with DISJOINT, from each event after a run."""
+class RelevantEvents(WalkOfRun):
+    """A walk that reads the relevant events itself, and asks which of them are neighbours.
+
+    contiguous: no other events may be between neighbours.
+    """
 
     reads_alone = True
 
     # Larger columns cost more to make than to read.
     most_rows = NOTED_ROWS
 
+    def __init__(self, plan: Plan, *, contiguous: bool) -> None:
+        self._plan = plan
+        self._contiguous = contiguous
+        self._last_position = -2
+        self._begins_anew = False
+        self._count = self._entry = 0
+
+    def _relevant(
+        self, prepared: Prepared, positions: Positions, memory: Memory
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The relevant rows of a batch (int64), their symbols and positions, and whether a match
+        can go on from the one before (bool). None goes on from one partition to the next."""
+        batch = prepared.batch
+        self._entry = int(memory.counters[ENTRY])
+        self._count = int(np.count_nonzero(batch.symbols))
+        rows = relevant_rows(batch.words, batch.symbols, self._count)
+        of_rows = positions.of(rows)
+        linked = np.ones(self._count, np.bool_)
+        if self._count:
+            first = np.searchsorted(rows, prepared.parts)
+            linked[first[first < self._count]] = False
+            linked[0] &= not self._begins_anew
+            if self._contiguous:
+                linked &= np.diff(of_rows, prepend=self._last_position) == 1
+            self._last_position = int(of_rows[-1])
+            self._begins_anew = False
+        if len(prepared.parts) and (not self._count or rows[-1] < prepared.parts[-1]):
+            self._begins_anew = True
+        return rows, batch.symbols[rows], of_rows, linked
+
+    def _window(
+        self, prepared: Prepared, rows: np.ndarray, positions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The keys of events, and the floors of their windows (both int64)."""
+        batch, window = prepared.batch, self._plan.matching.window
+        if window is None:
+            return np.zeros(len(rows), np.int64), np.full(len(rows), ALWAYS)
+        keys = batch.keys[rows] if len(batch.keys) else positions.astype(np.int64)
+        if len(batch.floors):
+            return keys, batch.floors[rows]
+        size = int(window.size)
+        return keys, np.where(keys >= ALWAYS + size, keys - size, ALWAYS)
+
+
+class LongestRunsWalk(RelevantEvents):
+    """Lists the longest run from each event, or, with DISJOINT, from each event after a run."""
+
     def __init__(self, listing: LongestRuns, plan: Plan) -> None:
         assert plan.choice.per_start is not None
+        super().__init__(plan, contiguous=listing.contiguous)
         self._listing = listing
-        self._plan = plan
         self._kinds = np.array(listing.kinds, np.int64)
         self._disjoint = plan.choice.per_start.disjoint
         self._events = RunEvents(
@@ -50,9 +100,6 @@ class LongestRunsWalk(WalkOfRun):
         )
         self._pointers = np.zeros(2, np.int64)
         self._open = 0
-        self._last_position = -2
-        self._begins_anew = False
-        self._count = self._entry = 0
         checks = listing.checks
         self._history = None if checks is None else History(checks.remembers, plan)
         self._state = np.zeros((0 if checks is None else checks.states, 2), np.int64)
@@ -74,26 +121,10 @@ class LongestRunsWalk(WalkOfRun):
 
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
         """Append the relevant events of a batch to those of open runs."""
-        batch, old = prepared.batch, self._events
-        self._entry = int(memory.counters[ENTRY])
-        self._count = int(np.count_nonzero(batch.symbols))
-        rows = relevant_rows(batch.words, batch.symbols, self._count)
-        symbols = batch.symbols[rows]
+        old = self._events
+        rows, symbols, of_rows, linked = self._relevant(prepared, positions, memory)
         bits = self._plan.matching.kind_bits
         tags = np.arange(self._entry, self._entry + self._count) << bits | self._kinds[symbols]
-        of_rows = positions.of(rows)
-        linked = np.ones(self._count, np.bool_)
-        if self._count:
-            # No run continues from one partition to the next.
-            first = np.searchsorted(rows, prepared.parts)
-            linked[first[first < self._count]] = False
-            linked[0] &= not self._begins_anew
-            if self._listing.contiguous:
-                linked &= np.diff(of_rows, prepend=self._last_position) == 1
-            self._last_position = int(of_rows[-1])
-            self._begins_anew = False
-        if len(prepared.parts) and (not self._count or rows[-1] < prepared.parts[-1]):
-            self._begins_anew = True
         keys, floors = self._window(prepared, rows, of_rows)
         new = RunEvents(tags, rows, keys, floors, linked, np.ones(self._count, np.bool_))
         self._events = new
@@ -125,19 +156,6 @@ class LongestRunsWalk(WalkOfRun):
         self._events = RunEvents(*(column[start:].copy() for column in self._events))
         self._pointers[START] = 0
         self._pointers[END] = max(0, int(self._pointers[END]) - start)
-
-    def _window(
-        self, prepared: Prepared, rows: np.ndarray, positions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The keys of events, and the floors of their windows (both int64)."""
-        batch, window = prepared.batch, self._plan.matching.window
-        if window is None:
-            return np.zeros(len(rows), np.int64), np.full(len(rows), ALWAYS)
-        keys = batch.keys[rows] if len(batch.keys) else positions.astype(np.int64)
-        if len(batch.floors):
-            return keys, batch.floors[rows]
-        size = int(window.size)
-        return keys, np.where(keys >= ALWAYS + size, keys - size, ALWAYS)
 
     def _link(
         self,
