@@ -12,8 +12,19 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
+from celc_runtime.plan.frozen import frozen
+
 T = TypeVar("T")
 Work = Callable[[], T]
+
+
+@frozen
+class Ended:
+    """A command that has ended. `out` is what it printed, `told` what it told on standard error,
+    and None where it did what it was asked for."""
+
+    out: str
+    told: str | None = None
 
 
 class Beside(Generic[T]):

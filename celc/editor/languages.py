@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
 from celc.diagnostics.files import SQL_SUFFIX, SUFFIX
-from celc.diagnostics.source import Source
+from celc.diagnostics.source import Source, Span
 from celc.options import Options
 
 if TYPE_CHECKING:
@@ -90,6 +90,11 @@ class Language(ABC):
         """All names of a text in order. Raises `CelError` where it has no syntax tree."""
 
     @abstractmethod
+    def queries(self, source: Source) -> tuple[tuple[str | None, Span], ...]:
+        """The names of the queries of a text, and their places. Raises `CelError` where it has no
+        syntax tree."""
+
+    @abstractmethod
     def read_words(self, source: Source) -> tuple[Any, list[Word]]:
         """The tree of a text, and its words with their comments; the last word is its end.
 
@@ -150,6 +155,12 @@ class _Cel(Language):
         from celc.parse.parser import parse
 
         return occurrences(parse(source))
+
+    def queries(self, source: Source) -> tuple[tuple[str | None, Span], ...]:
+        from celc.parse.parser import parse
+
+        found = parse(source).queries
+        return tuple((one.name.text if one.name else None, one.span) for one in found)
 
     def read_words(self, source: Source) -> tuple[Any, list[Word]]:
         from celc.editor.formatting.cel import words_of
@@ -239,6 +250,9 @@ class _RowPatterns(Language):
         from celc.row_pattern.parser import parse
 
         return row_occurrences(parse(source))
+
+    def queries(self, source: Source) -> tuple[tuple[str | None, Span], ...]:
+        return ((None, Span(0, len(source.text))),)
 
     def read_words(self, source: Source) -> tuple[Any, list[Word]]:
         from celc.editor.formatting.row_patterns import words_of

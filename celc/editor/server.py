@@ -9,26 +9,24 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import unquote, urlparse
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
-from pygls.workspace import TextDocument
 
 from celc.diagnostics.errors import CelError, Diagnostic, Fix
-from celc.diagnostics.source import Source, Span, visible, visible_lines
+from celc.diagnostics.source import Span, visible, visible_lines
 from celc.editor.beside import Beside
 from celc.editor.completion import Completion, Kind
 from celc.editor.formatting.statements import formatted_text
-from celc.editor.languages import ROW_PATTERNS, language_of
-from celc.editor.places import Places
+from celc.editor.opened import Document, open_document
 from celc.editor.protocol import NO_JSON, Protocol, Server
 from celc.editor.rename import RenameProblem, rename, renameable
+from celc.editor.trying import Runs, Trials, offer_runs
 from celc.options import Options
 from celc.version import VERSION
 
@@ -58,49 +56,15 @@ None: a text that is no file. It raises CelError where the settings of the file'
 wrong."""
 
 
-class Document:
-    """A text that an editor has open."""
-
-    def __init__(self, server: LanguageServer, uri: str) -> None:
-        document = server.workspace.get_text_document(uri)
-        name = PurePosixPath(unquote(urlparse(uri).path)).name or "query.cel"
-        self.uri = uri
-        self.path = Path(document.path) if urlparse(uri).scheme == "file" else None
-        self.version = document.version
-        self.source = Source(name, document.source)
-        self.language = ROW_PATTERNS if document.language_id == "sql" else language_of(name)
-        encoding = server.workspace.position_encoding
-        self._places = Places(document.source, str(getattr(encoding, "value", encoding)))
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it is in one of the languages. Other SQL is not."""
-        return self.language.has(self.source)
-
-    def offset(self, position: lsp.Position) -> int:
-        """The offset of a place."""
-        return self._places.offset(position.line, position.character)
-
-    def range(self, span: Span) -> lsp.Range:
-        """The range of a span."""
-        return lsp.Range(
-            lsp.Position(*self._places.position(span.start)),
-            lsp.Position(*self._places.position(span.end)),
-        )
-
-    def edits(self, fixes: Iterable[Fix]) -> list[lsp.TextEdit]:
-        return [lsp.TextEdit(self.range(fix.span), fix.text) for fix in fixes]
-
-
-def serve(choices: Choices) -> None:
+def serve(choices: Choices, trials: Trials) -> None:
     """Run the server on standard input and output until the editor ends it. `choices` are those of
-    `celc check`, for each file."""
+    `celc check`, for each file; `trials` run queries."""
     # The editor itself tells its user of a refusal. On standard error it would look like a mistake.
     for name in ("pygls.protocol.json_rpc", "pygls.server", "pygls.io_"):
         logging.getLogger(name).addFilter(_is_no_refusal)
     # The server closes what it writes to, and the process still needs its standard output.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as out:
-        language_server(choices).start_io(sys.stdin.buffer, out)
+        language_server(choices, trials).start_io(sys.stdin.buffer, out)
 
 
 def _is_no_refusal(record: logging.LogRecord) -> bool:
@@ -116,30 +80,33 @@ _REFUSALS = (
 )
 
 
-def language_server(choices: Choices) -> LanguageServer:
+def language_server(choices: Choices, trials: Trials) -> LanguageServer:
     """The server, with all that it answers."""
     sync = lsp.TextDocumentSyncKind.Full
     server = Server("celc", VERSION, sync, protocol_cls=Protocol)
-    checks = _Checks(server, choices)
-    _tell_errors(server, checks)
+    runs = Runs(server, trials)
+    checks = _Checks(server, choices, runs)
+    _tell_errors(server, checks, runs)
     _answer_questions(server)
     _offer_changes(server, choices, checks)
+    offer_runs(server, runs)
     return server
 
 
 class _Checks:
     """The errors and warnings of documents, which are compiled beside the server."""
 
-    def __init__(self, server: LanguageServer, choices: Choices) -> None:
+    def __init__(self, server: LanguageServer, choices: Choices, runs: Runs) -> None:
         self._server = server
         self._choices = choices
+        self._runs = runs
         self._beside: Beside[tuple[Diagnostic, ...]] = Beside()
 
     async def found(self, document: Document) -> tuple[Diagnostic, ...]:
         """The errors and warnings of a document; none where it has changed meanwhile."""
 
         def check() -> tuple[Diagnostic, ...]:
-            if not document.is_ours or not self._is_open(document):
+            if not document.is_ours or not document.is_open:
                 return ()
             try:
                 options, schema = self._choices(document.path)
@@ -149,19 +116,18 @@ class _Checks:
 
         return await self._beside.done(check)
 
-    async def publish(self, uri: str) -> None:
-        """Tell the editor the errors and warnings of a document."""
+    async def publish(self, uri: str) -> bool:
+        """Tell the editor the errors, warnings and hints of a document; whether there are no
+        errors."""
         document = Document(self._server, uri)
         found = [_diagnostic(document, one) for one in await self.found(document)]
-        if self._is_open(document):
+        is_right = all(one.severity != lsp.DiagnosticSeverity.Error for one in found)
+        if document.is_open:
+            found += self._runs.hints(document)
             self._server.text_document_publish_diagnostics(
                 lsp.PublishDiagnosticsParams(uri, found, document.version)
             )
-
-    def _is_open(self, document: Document) -> bool:
-        """Whether the editor has the document open with this text."""
-        now = _open_document(self._server, document.uri)
-        return now is not None and now.source == document.source.text
+        return is_right
 
 
 def _of_settings(problem: CelError) -> tuple[Diagnostic, ...]:
@@ -185,23 +151,24 @@ def in_time(options: Options) -> Options:
     return replace(options, max_compile_seconds=MAX_SECONDS)
 
 
-def _open_document(server: LanguageServer, uri: str) -> TextDocument | None:
-    """A document that the editor has open. pygls keeps documents by names without escapes; it had
-    kept them by the names that the editor gives."""
-    documents: Mapping[str, TextDocument] = server.workspace.text_documents
-    return documents.get(unquote(uri)) or documents.get(uri)
+def _tell_errors(server: LanguageServer, checks: _Checks, runs: Runs) -> None:
+    async def tell(uri: str) -> None:
+        if await checks.publish(uri) and await runs.look(Document(server, uri)):
+            await checks.publish(uri)
 
-
-def _tell_errors(server: LanguageServer, checks: _Checks) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: lsp.DidOpenTextDocumentParams) -> None:
-        await checks.publish(params.text_document.uri)
+        await tell(params.text_document.uri)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(params: lsp.DidSaveTextDocumentParams) -> None:
+        await tell(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: lsp.DidChangeTextDocumentParams) -> None:
         uri, version = params.text_document.uri, params.text_document.version
         await asyncio.sleep(PAUSE)
-        document = _open_document(server, uri)
+        document = open_document(server, uri)
         if document is not None and document.version == version:
             await checks.publish(uri)
 
@@ -313,6 +280,7 @@ def _action(document: Document, found: Diagnostic, fix: Fix) -> lsp.CodeAction:
         visible(title),
         kind=lsp.CodeActionKind.QuickFix,
         diagnostics=[_diagnostic(document, found)],
+        is_preferred=fix is found.fixes[0],
         edit=lsp.WorkspaceEdit({document.uri: document.edits([fix])}),
     )
 

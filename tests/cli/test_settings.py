@@ -67,6 +67,21 @@ def test_the_nearest_folder_counts_and_a_row_pattern_takes_what_it_has(project: 
     assert _compiled_by(project / "rows_udf.py").endswith("rows_udf.py --max-work 9")
 
 
+def test_events_are_run_where_none_are_named(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "rules/q.cel"]) == 2
+    assert "name the files of events" in capsys.readouterr().err
+    (project / "data").mkdir()
+    (project / "data" / "s.csv").write_text(
+        "type,ts,v\nA,2026-07-01 12:00:00,1\nB,2026-07-01 12:01:00,2\n"
+    )
+    (project / "celc.toml").write_text('events = ["data"]\n', encoding="utf-8")
+    assert main(["run", "rules/q.cel", "--format", "json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert main(["run", "rules/q.cel", "none.csv"]) == 2
+
+
 def test_paths_are_checked_where_no_file_is_named(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -201,6 +202,7 @@ def test_quick_fixes(editor: Editor) -> None:
     asked = {"range": {"start": place, "end": place}, "context": {"diagnostics": []}}
     (action,) = editor.of_document("codeAction", **asked)["result"]
     assert action["title"] == "write value in place of valu"
+    assert action["isPreferred"]
     assert action["edit"]["changes"][URI][0]["newText"] == "value"
 
 
@@ -342,6 +344,66 @@ def test_what_is_told_of_a_text_is_of_its_last_version(started: Editor) -> None:
     started.change(_SLOW, 3, _SLOW_URI)
     found = started.diagnostics(_SLOW_URI)
     assert "too-slow-to-compile" in [one["code"] for one in found["diagnostics"]]
+
+
+_HOT = """CREATE STREAM S { EVENT A { v: INT } }
+
+QUERY hot:
+SELECT x[v] FROM S WHERE A AS x FILTER x.v > 40
+"""
+
+
+def test_a_query_is_run_on_the_events_of_the_settings_and_near_misses_are_hints(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "celc.toml").write_text('events = ["s.csv"]\n')
+    (tmp_path / "s.csv").write_text("type,v\nA,41\nA,39\nA,38\nA,1\n")
+    # The text that is open is run, and not the file.
+    uri = (tmp_path / "hot.cel").as_uri()
+    editor = Editor()
+    try:
+        able = editor.ask("initialize", processId=None, rootUri=None, capabilities={})
+        assert able["result"]["capabilities"]["executeCommandProvider"]["commands"] == ["celc.run"]
+        editor.tell("initialized")
+        editor.open(_HOT, uri)
+        assert editor.diagnostics(uri)["diagnostics"] == []
+        (hint,) = editor.diagnostics(uri)["diagnostics"]
+        assert (hint["severity"], hint["code"]) == (4, "near-miss")
+        told = "2 near misses: x.v > 40; the nearest had 39, where 40 is asked"
+        assert hint["message"] == told
+        place = {"start": _at(3, _HOT.splitlines()[3].index("x.v >")), "end": _at(3, 47)}
+        assert hint["range"] == place
+        (lens,) = editor.of_document("codeLens", uri)["result"]
+        assert lens["range"]["start"] == _at(2, 0)
+        assert lens["command"]["title"] == "run hot on s.csv"
+        asked = {name: lens["command"][name] for name in ("command", "arguments")}
+        printed = editor.ask("workspace/executeCommand", **asked)["result"]
+        assert printed.splitlines()[-1] == "1 match"
+        shown = [one["params"] for one in editor.told if one["method"] == "window/showMessage"]
+        assert shown == [{"type": 3, "message": "hot: 1 match"}]
+        # Without errors alone is looked for near misses, and a run says what is wrong.
+        editor.change(_HOT.replace("x.v", "x.w"), 2, uri)
+        assert [one["code"] for one in editor.diagnostics(uri)["diagnostics"]] == [
+            "unknown-attribute"
+        ]
+        editor.ask("workspace/executeCommand", **asked)
+        shown = [one["params"] for one in editor.told if one["method"] == "window/showMessage"]
+        assert shown[-1] == {"type": 1, "message": "hot: 1 error"}
+        answer = editor.ask("workspace/executeCommand", command="celc.run", arguments=["x:/y", "q"])
+        assert answer["error"]["message"] == "x:/y is not open"
+        assert editor.end() == (0, "")
+    finally:
+        editor.kill()
+
+
+def test_a_run_has_an_end(tmp_path: Path) -> None:
+    from celc.interfaces.cli.serving import limits
+
+    query, events = tmp_path / "q.cel", tmp_path / "s.csv"
+    query.write_text(_SLOW)
+    events.write_text("type,v\nA,1\n")
+    ended = limits.run(["run", str(query), str(events)], seconds=2)
+    assert ended.told == "stopped after 2 seconds: too much for a try"
 
 
 def test_other_sql_is_left_alone(editor: Editor) -> None:

@@ -19,7 +19,7 @@ from celc_runtime.module_format import FormatError
 from celc_runtime.plan.errors import OptionClash
 
 from celc.diagnostics.errors import CelError
-from celc.diagnostics.files import query_files
+from celc.diagnostics.files import SUFFIX, query_files
 from celc.diagnostics.own_runtime import AnotherRuntime
 from celc.diagnostics.source import visible
 from celc.editor.languages import ROW_PATTERNS, language_of
@@ -209,7 +209,9 @@ def _lsp(arguments: argparse.Namespace) -> int:
         raise CommandProblem(
             "the language server needs the package pygls: pip install 'celc[editor]'"
         ) from None
-    serve(partial(project.choices_for, arguments.given))
+    from celc.interfaces.cli.serving.trials import TrialsOf
+
+    serve(partial(project.choices_for, arguments.given), TrialsOf(arguments.given))
     return FINE
 
 
@@ -323,6 +325,8 @@ def _run(arguments: argparse.Namespace) -> int:
     is_sql = language_of(arguments.source) is ROW_PATTERNS
     if arguments.table and not is_sql:
         raise CommandProblem("--table is for a .sql file with a whole statement")
+    if not arguments.table and all(name.endswith(SUFFIX) for name in arguments.events):
+        arguments.events += project.events_for(arguments.source)
     if not arguments.table and not arguments.events:
         raise CommandProblem(f"name the files of events: celc run {arguments.source} EVENTS")
     if is_sql:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from celc.diagnostics.errors import Diagnostic, error
@@ -20,6 +19,9 @@ from celc.options import Options
 
 PATHS = "paths"
 """The files that commands take which are given none."""
+
+EVENTS = "events"
+"""The events that `celc run` reads where none are named, and that editors run queries on."""
 
 # What a person would write for each. A column is a text without a comma.
 _COLUMNS = "a column, or a list of columns"
@@ -47,6 +49,7 @@ KEYS: Mapping[str, str] = {
     "time_zone": _TEXT,
     "on_null_type": _TEXT,
     PATHS: _FILES,
+    EVENTS: _FILES,
 }
 """Each setting, and what its value is. The others are options of single calls."""
 
@@ -90,13 +93,13 @@ def words_of(
     return found
 
 
-def paths_of(settings: Settings) -> list[Path]:
-    """The files and folders of the setting `paths`; none without it."""
+def files_of(settings: Settings, key: str) -> list[str]:
+    """The files and folders of the setting PATHS or EVENTS; none without it."""
     wrong: list[Diagnostic] = []
-    texts = _texts(settings, PATHS, settings.values.get(PATHS, []), wrong)
+    texts = _texts(settings, key, settings.values[key], wrong) if key in settings.values else []
     if wrong:
         raise SettingsError(settings.source, tuple(wrong))
-    return [Path(text) for text in texts]
+    return texts
 
 
 def _texts(settings: Settings, key: str, value: Any, wrong: list[Diagnostic]) -> list[str]:

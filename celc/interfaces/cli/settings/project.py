@@ -15,7 +15,7 @@ from celc.interfaces.cli.declaring.schemas import schema_of
 from celc.interfaces.cli.problems import CommandProblem
 from celc.interfaces.cli.queries import STANDARD_INPUT, options_of
 from celc.interfaces.cli.settings.files import Settings, SettingsError, settings_for
-from celc.interfaces.cli.settings.options import paths_of, words_of
+from celc.interfaces.cli.settings.options import EVENTS, PATHS, files_of, words_of
 from celc.interfaces.doctor.findings import Finding, ok, wrong
 from celc.options import Options
 
@@ -46,7 +46,7 @@ def with_settings(
         words = words_of(settings, _command(known, name), of_rows=of_rows)
     files: list[str] = []
     if not given_files and name in _OF_MANY:
-        files = [str(path) for path in paths_of(settings)] if settings else []
+        files = files_of(settings, PATHS) if settings else []
         if not files:
             raise CommandProblem(
                 f"name files or folders, as in celc {name} . ; without a name, the files of the "
@@ -89,6 +89,30 @@ def options_for(file: Path) -> Options:
     if settings is not None:
         words = words_of(settings, _command(command, "check"), of_rows=_is_of_rows(file))
     return options_of(command.parse_args(["check", *words]))
+
+
+def events_for(file: Path) -> list[str]:
+    """The names of the setting `events` of a query file's project.
+
+    Raises SettingsError for a wrong file of settings.
+    """
+    settings = settings_for(file.parent)
+    return [] if settings is None else files_of(settings, EVENTS)
+
+
+def words_for_run(given: Sequence[str], file: Path) -> list[str]:
+    """What stands behind `celc run` for a file that the language server was asked to run. `given`:
+    the server's command line, whose --schema is left out: the events have the columns.
+
+    Raises SettingsError for a wrong file of settings.
+    """
+    settings = settings_for(file.parent)
+    words: list[str] = []
+    if settings is not None:
+        words = words_of(settings, _command(parser(), "run"), of_rows=_is_of_rows(file))
+    schema = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    schema.add_argument("--schema")
+    return [*words, *schema.parse_known_args(given[1:])[1]]
 
 
 def findings() -> Iterator[Finding]:
