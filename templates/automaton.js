@@ -63,6 +63,8 @@ for (const shape of nodes) {
 }
 document.addEventListener("keydown", (e) => { if (e.key === "Escape") hide(); });
 
+celc_colours.colour(byId("text"));
+
 window.celcAutomaton = {
   counts: () => ({ states: data.states.length, transitions: data.transitions.length, nodes: nodes.length,
     arrows: arrows.length, listed: document.querySelectorAll("#transitions tbody tr").length, events: data.events }),

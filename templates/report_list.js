@@ -136,6 +136,7 @@ function describePage() {
   if (data.text) {
     byId("query").hidden = false;
     byId("text").textContent = data.text;
+    if (typeof celc_colours !== "undefined") celc_colours.colour(byId("text"));
   }
   timeline.setAttribute("aria-label", `Timeline of ${told.join(", ")}. The list below has all that it shows of ${listed}.`);
   histogram.setAttribute("aria-label", `${count(matches.count)} ${many} over time, by their end`);

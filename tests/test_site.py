@@ -65,6 +65,13 @@ def test_the_reference_has_the_public_names(site: Path) -> None:
     assert re.search(r"<li>\s*(?:<p>)?<code>max_work</code>: the most steps", text)
 
 
+def test_queries_have_colours(site: Path) -> None:
+    assert "celc_colours.colour" in (site / "colours.js").read_text("utf-8")
+    text = (site / "recipes" / "abandoned-cart.html").read_text("utf-8")
+    assert '<script src="../colours.js">' in text
+    assert re.search(r'<div class="[^"]*\bcelc\b[^"]*"><pre>', text)
+
+
 def test_notes_for_the_tests_are_left_out(site: Path) -> None:
     text = (site / "recipes" / "abandoned-cart.html").read_text("utf-8")
     assert "Abandoned cart" in text
@@ -96,7 +103,7 @@ def _module(name: str) -> ModuleType:
             "`[a](docs/no.md)` [b](https://x.org)",
         ),
         ("spark.md", "```text\n[a](/no)\n```\n", "```text\n[a](/no)\n```\n"),
-        ("spark.md", "```cel\n[a](/no)\n```\n", "```sql\n[a](/no)\n```\n"),
+        ("spark.md", "```cel\n[a](/no)\n```\n", "```{.text .celc}\n[a](/no)\n```\n"),
         ("spark.md", "<!-- run -->\n```text\n<!-- b -->\n```\n", "```text\n<!-- b -->\n```\n"),
         ("spark.md", "| `A \\| B` | `C` |\n", "| `A | B` | `C` |\n"),
     ],

@@ -44,8 +44,15 @@ _CODE = re.compile(r"(?ms)^(`{3,}).*?^\1$|(?<!`)`[^`\n]+`(?!`)")
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
 
+COLOURS = "colours.js"
+_COLOURED = 'document.querySelectorAll(".celc code").forEach(celc_colours.colour);\n'
+
+
 def on_files(files: Any, config: Any) -> Any:
-    """The site's pages: those of docs/, and those from elsewhere."""
+    """The site's pages: those of docs/, and those from elsewhere; and the script that colours
+    queries, as in reports."""
+    script = (ROOT / "templates" / COLOURS).read_text("utf-8") + _COLOURED
+    files.append(File.generated(config, COLOURS, content=script))
     for place, page in ELSEWHERE.items():
         files.append(File.generated(config, page, content=(ROOT / place).read_text("utf-8")))
     return files
@@ -76,8 +83,8 @@ def _prose(text: str, page: str) -> str:
 
 
 def _shown(code: str) -> str:
-    """Pygments has a language `cel` that is another one; SQL's words and comments fit."""
-    return re.sub(r"\A(`{3,})cel\n", r"\1sql\n", code)
+    """A query is a text of the class `celc`: Pygments has a language `cel` that is another one."""
+    return re.sub(r"\A(`{3,})cel\n", r"\1{.text .celc}\n", code)
 
 
 def _led(target: str, page: str) -> str:

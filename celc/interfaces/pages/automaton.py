@@ -123,7 +123,7 @@ def automaton_page(
     }
     return page_of(
         "automaton",
-        ("automaton",),
+        ("colours", "automaton"),
         f"{name} · celc explain",
         data,
         name=name,

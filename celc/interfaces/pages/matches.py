@@ -36,13 +36,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Words:
-    """What a page says of its query: a title, the text, the words for its rows, and notes."""
+    """What a page says of its query: a title, the text and whether it has colours, the words for
+    its rows, and notes."""
 
     title: str
     text: str = ""
     one: str = "match"
     many: str = "matches"
     notes: tuple[str, ...] = field(default=())
+    is_cel: bool = False
 
 
 def gathering(
@@ -110,7 +112,8 @@ def matches_page(
     }
     if bent:
         data["near"] = bent
-    return page_of("report", SCRIPTS, f"{words.title} · celc report", data)
+    scripts = ("colours", *SCRIPTS) if words.is_cel else SCRIPTS
+    return page_of("report", scripts, f"{words.title} · celc report", data)
 
 
 def _with_near(matches: pa.Table, near: pa.Table, limits: Limits) -> pa.Table:

@@ -33,4 +33,5 @@ def words_of(query: CompiledQuery, title: str | None = None) -> Words:
             "Each bar is the union of all matches that end at one event (COLLAPSED); the column "
             "“matches” says how many these are."
         )
-    return Words(title or query.name, query.text.strip("\n"), one, many, tuple(notes))
+    text = query.text.strip("\n")
+    return Words(title or query.name, text, one, many, tuple(notes), is_cel=True)
