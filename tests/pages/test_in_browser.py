@@ -11,8 +11,10 @@ import pytest
 from browser import complaints, opened, requests
 from fires import FIRE, HOSTILE, farm, hostile, matcher
 from test_automaton import stages_of, taken
+from test_playground import QUERY, ROWS, served
 
 import celc
+from celc.interfaces.cli.serving.server import HOST
 from celc.interfaces.pages.automaton import automaton_page
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -94,6 +96,10 @@ def test_marks_and_bars_are_drawn(show: Any) -> None:
     )
     assert painted[3] > 200  # opaque: there is a mark
     assert browser.find_element("id", "summary").text.startswith("7 events · 3 matches")
+    click(browser, "#query summary")
+    words = browser.find_elements("css selector", "#text .k")
+    assert [one.text for one in words][:2] == ["CREATE", "STREAM"]
+    assert browser.find_element("id", "text").text == FIRE.strip()
 
 
 def test_hover_shows_attributes(show: Any) -> None:
@@ -269,3 +275,52 @@ def test_a_report_lives_in_the_frame_of_a_notebook(show: Any) -> None:
     click(browser, "tr[data-match='1']")
     assert counts(browser)["selectedEvents"] == [0, 3]
     browser.switch_to.default_content()
+
+
+def test_the_playground(browser: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    with served() as port:
+        requests(browser), complaints(browser)
+        wait = WebDriverWait(browser, 60)
+
+        def shown(selector: str, count: int) -> list[Any]:
+            found: list[Any] = []
+
+            def is_there(_: Any) -> bool:
+                found[:] = browser.find_elements("css selector", selector)
+                return len(found) == count
+
+            wait.until(is_there)
+            return found
+
+        address = f"http://{HOST}:{port}"
+        browser.get(f"{address}/")
+        assert browser.find_elements("css selector", ".cm-content .k")[0].text == "CREATE"
+        # A query is typed, with an error, which is underlined and mended by its fix.
+        text = browser.find_element("css selector", ".cm-content")
+        text.send_keys(Keys.CONTROL, "a")
+        text.send_keys(Keys.BACKSPACE)
+        text.send_keys(QUERY.replace("x.v", "x.vv"))
+        (wrong,) = shown(".cm-lintRange-error", 1)
+        assert wrong.text == "vv"
+        (mend,) = shown("#problems button", 1)
+        assert mend.text == "write v"
+        mend.click()
+        shown("#problems li", 0)
+        # Rows are shown.
+        rows = browser.find_element("id", "events")
+        rows.clear()
+        rows.send_keys(ROWS)
+        browser.find_element("id", "run").click()
+        cells = shown("#matches td", 3)
+        assert [one.text for one in cells] == ["0", "0", "#0 v=41"]
+        assert complaints(browser) == []
+        assert {one.rpartition("/")[0] for one in requests(browser)} == {address}
+        # A page of another origin, which may send a question, gets no answer.
+        asked = "fetch(arguments[0], {method: 'POST', mode: 'no-cors', body: '{}'})"
+        asked += ".then(a => arguments[1](a.type), e => arguments[1](String(e)))"
+        browser.get("data:text/html,<title>other</title>")
+        told = browser.execute_async_script(asked, f"{address}/check")
+        assert told in ("opaque", "TypeError: Failed to fetch")

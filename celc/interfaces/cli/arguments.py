@@ -115,10 +115,33 @@ def parser() -> argparse.ArgumentParser:
     add_options(checked, longest="5")
     _add_schema(checked)
 
+    _add_serve(commands)
+
     help = "print a script with which a shell completes celc's command line"
     completing = commands.add_parser("completion", help=help, description=help)
     completing.add_argument("shell", choices=completion.SHELLS)
     return parser
+
+
+def _add_serve(commands: Any) -> None:
+    help = "serve a page that checks and runs queries over pasted rows, on this machine alone"
+    serve = commands.add_parser("serve", help=help, description=help)
+    serve.add_argument(
+        "--local",
+        action="store_true",
+        required=True,
+        help="only this machine is answered, on its loopback address; there is no other way",
+    )
+    serve.add_argument(
+        "--port", type=_port, default=8765, metavar="N", help="0: one that is free (default: 8765)"
+    )
+    add_options(serve.add_argument_group("how queries are checked and run"), longest="5")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text} is no port: give a whole number up to 65535")
+    return int(text)
 
 
 def _add_near(command: argparse.ArgumentParser, help: str) -> None:

@@ -100,7 +100,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             with_settings = project.with_settings(known, parsed, given)
             if with_settings != given:
                 parsed, more = known.parse_known_args(with_settings)
-            parsed.given = given
+            parsed.given = with_settings
             options = [name for name in more if name.startswith("-") and name != "-"]
             if parsed.command in ("explain", "run") and not options:
                 # argparse stops reading names of events where an option stands before them.
@@ -212,6 +212,13 @@ def _lsp(arguments: argparse.Namespace) -> int:
     from celc.interfaces.cli.serving.trials import TrialsOf
 
     serve(partial(project.choices_for, arguments.given), TrialsOf(arguments.given))
+    return FINE
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from celc.interfaces.cli.serving.serve import serve
+
+    serve(arguments)
     return FINE
 
 
@@ -400,5 +407,6 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "import": _import,
     "doctor": _doctor,
     "lsp": _lsp,
+    "serve": _serve,
     "completion": _completion,
 }

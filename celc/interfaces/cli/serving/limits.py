@@ -33,7 +33,7 @@ def run(words: Sequence[str], seconds: float = SECONDS) -> Ended:
                 check=False,
             ).returncode
         except subprocess.TimeoutExpired:
-            return Ended("", f"stopped after {seconds:g} seconds: too much for a try")
+            return Ended("", f"stopped after {seconds:.3g} seconds: too much for a try")
         printed = _text(out)
         if len(printed) >= _MOST_WRITTEN:
             return Ended("", f"stopped: the answer has more than {_MOST_WRITTEN >> 20} MiB")
