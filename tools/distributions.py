@@ -27,7 +27,13 @@ PACKAGES = {"celc_runtime": "runtime", "celc": "."}
 like them, with `-`."""
 
 _NEEDED = {
-    "celc": ("celc/py.typed", "celc/parse/tables.json", "celc/templates/module_start.py.jinja"),
+    "celc": (
+        "celc/py.typed",
+        "celc/parse/tables.json",
+        "celc/templates/module_start.py.jinja",
+        # pySigma looks for backends in this namespace of its own.
+        "sigma/backends/celc/__init__.py",
+    ),
     "celc_runtime": ("celc_runtime/py.typed",),
 }
 _ENTRY_POINTS = {
@@ -65,7 +71,8 @@ def problems_of_wheel(package: str, wheel: Path) -> Iterator[str]:
         if f"{info}/entry_points.txt" in names:
             said = archive.read(f"{info}/entry_points.txt").decode()
     tops = {name.split("/")[0] for name in names}
-    yield from (f"has {top}" for top in sorted(tops - {package, info}))
+    known = {package, info, *(name.split("/")[0] for name in _NEEDED[package])}
+    yield from (f"has {top}" for top in sorted(tops - known))
     needed = (*_NEEDED[package], f"{info}/licenses/LICENSE")
     yield from (f"has no {name}" for name in needed if name not in names)
     yield from (f"has no entry {one!r}" for one in _ENTRY_POINTS[package] if one not in said)

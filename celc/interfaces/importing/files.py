@@ -9,11 +9,9 @@ from pathlib import PurePath
 
 from celc.diagnostics.errors import CelError, error
 from celc.diagnostics.source import Source, Span
-from celc.editor.formatting.text import formatted
-from celc.editor.languages import CEL
 from celc.interfaces.importing.languages import Columns
+from celc.interfaces.importing.layout import laid_out
 from celc.interfaces.importing.names import query_name
-from celc.options import Options
 
 
 def imported(
@@ -28,10 +26,8 @@ def imported(
         if isinstance(text, CelError):
             yield source, text
             continue
-        written = Source(f"{source.name} in CEL", text)
         try:
-            CEL.resolve(written, Options(order_by=(columns.time,)))
-            yield source, formatted(written, CEL).rstrip() + "\n"
+            yield source, laid_out(source.name, text, columns)
         except CelError as problem:
             yield source, problem
 
