@@ -7,9 +7,11 @@ that the table does not know is an error: a new one needs a place first.
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections import Counter
+from types import FunctionType
 
 import pytest
 from house import House, long_without_reason, table
@@ -169,6 +171,47 @@ def test_the_runtime_does_not_know_the_compiler(imports: dict[str, set[str]]) ->
         for other in imports[module]
         if _room(other)[0] == "celc"
     ]
+    assert wrong == []
+
+
+_REPRESENTATIONS = (
+    *("celc.automata.automaton", "celc.automata.determinize", "celc.automata.predicates"),
+    *("celc.core.formula", "celc.normal.divide", "celc.normal.flat_form"),
+    *("celc.normal.normal_form", "celc.plan", "celc.version"),
+)
+"""The modules of the compiler whose classes a proof reads."""
+
+
+def test_a_proof_reads_representations_and_calls_no_pass() -> None:
+    """Of the compiler it imports classes and constants, so a mistake of a pass is not repeated."""
+    wrong = []
+    for name, module in HOUSE.modules.items():
+        if not name.startswith("celc.verify.prove"):
+            continue
+        aliases: dict[str, str] = {}
+        for node in module.nodes:
+            if not isinstance(node, ast.ImportFrom) or node.module is None:
+                continue
+            origin = node.module
+            if not origin.startswith("celc.") or origin.startswith("celc.verify.prove"):
+                continue
+            for one in node.names:
+                whole = f"{origin}.{one.name}"
+                if whole in HOUSE.modules:
+                    aliases[one.asname or one.name] = whole
+                elif isinstance(getattr(importlib.import_module(origin), one.name), FunctionType):
+                    wrong.append(f"{name} imports the function {whole}")
+                known = whole if whole in HOUSE.modules else origin
+                if not known.startswith(_REPRESENTATIONS):
+                    wrong.append(f"{name} imports {known}")
+        for node in module.nodes:
+            if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+                continue
+            origin = aliases.get(node.value.id, "")
+            if origin and isinstance(
+                getattr(importlib.import_module(origin), node.attr), FunctionType
+            ):
+                wrong.append(f"{name} calls {origin}.{node.attr}")
     assert wrong == []
 
 

@@ -150,7 +150,13 @@ class Compilation:
 
     def _written(self, command: str) -> tuple[str, ...]:
         # `celc check` does not need Jinja.
-        from celc.codegen.module import lowered, module_parts
+        from celc.codegen.module import module_parts
+
+        return module_parts(self.lowered(), command)
+
+    def lowered(self) -> Module:
+        """The module in its last representation."""
+        from celc.codegen.module import lowered
         from celc.codegen.query import ModuleOptions
 
         options = self.options
@@ -170,7 +176,7 @@ class Compilation:
         programs = [(file.source, stages.program) for file in self.files for stages in file.queries]
         module = lowered(programs, given)
         _verify("lower", "plan", lambda: _of_module(module))
-        return module_parts(module, command)
+        return module
 
 
 def _of_module(module: Module) -> Iterator[verify.Violation]:

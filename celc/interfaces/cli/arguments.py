@@ -14,6 +14,7 @@ from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
 from celc.interfaces.cli import completion
 from celc.interfaces.cli.compare.arguments import add_comparisons
 from celc.interfaces.cli.importing.arguments import add_import
+from celc.interfaces.cli.proving.arguments import add_prove
 from celc.options import AT_END, is_seconds, is_work
 from celc.version import VERSION
 
@@ -57,6 +58,11 @@ def parser() -> argparse.ArgumentParser:
         help="answers whose rows are matches have a first column match_id",
     )
 
+    compile_.add_argument(
+        "--prove",
+        action="store_true",
+        help="check each pass of the compilation, and write what is proved beside the module",
+    )
     _add_near(compile_, "a module whose near_misses finds what would match if one part were bent")
 
     check = _command(commands, "check", "show all errors and warnings of queries", several=True)
@@ -93,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     _add_test(commands)
 
     add_comparisons(partial(_command, commands), _add_forms, _seconds)
+    add_prove(partial(_command, commands))
 
     help = "make the machine code of queries before they are run"
     warm = _command(commands, "warm", help, several=True)

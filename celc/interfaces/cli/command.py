@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from celc_runtime.module_format import FormatError
@@ -49,7 +50,7 @@ from celc.interfaces.cli.settings.files import SettingsError
 from celc.interfaces.cli.signals import Stopped, stopped_by_signals
 
 if TYPE_CHECKING:
-    from celc.driver.pipeline import Stages
+    from celc.driver.pipeline import Compilation, Stages
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -136,7 +137,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     except ValueError as problem:
         raise CommandProblem(str(problem)) from None
     of_matches = {"--match-id": arguments.match_id, "--to": arguments.to != "module"}
-    check_near(arguments, {**of_matches, "MATCH_RECOGNIZE": of_rows})
+    check_near(arguments, {**of_matches, "MATCH_RECOGNIZE": of_rows, "--prove": arguments.prove})
     if arguments.to == row_patterns.FUNCTIONS:
         if not of_rows:
             raise CommandProblem(
@@ -145,6 +146,8 @@ def _compile(arguments: argparse.Namespace) -> int:
             )
         row_patterns.write_functions(arguments, paths[0])
         return FINE
+    if arguments.prove and arguments.to != "module":
+        raise CommandProblem("--prove is for a module: leave out --to")
     if arguments.to != "module":
         if of_rows:
             raise CommandProblem(
@@ -166,16 +169,32 @@ def _compile(arguments: argparse.Namespace) -> int:
     output = arguments.output or module_path(paths)
     check_output(output, force=arguments.force, inputs=paths, whose="celc", ours=is_generated)
     command = shown_command(arguments, paths, output)
-    if of_rows:
+    compilation = None if of_rows else compiled(arguments, paths)
+    if compilation is None:
         text = row_patterns.compiled(arguments, paths[0]).module_text(command)
     elif arguments.near:
-        text = near_text(arguments, compiled(arguments, paths), command)
+        text = near_text(arguments, compilation, command)
     else:
-        text = compiled(arguments, paths).module_text(command)
+        text = compilation.module_text(command)
+    return _write_module(arguments, compilation, text, output)
+
+
+def _write_module(
+    arguments: argparse.Namespace, compilation: Compilation | None, text: str, output: Path
+) -> int:
+    """Write a module, and its proof before it where that is asked for; returns the exit code.
+    `compilation` None: it is of MATCH_RECOGNIZE."""
+    alone = text
     if arguments.standalone:
         from celc.driver.standalone import standalone
 
         text = standalone(text)
+    if arguments.prove:
+        from celc.interfaces.cli.proving.command import prove_module
+
+        code = prove_module(arguments, compilation, alone, text.encode(), output)
+        if code != FINE:
+            return code
     with written(output) as out:
         out.write(text.encode())
     return FINE
@@ -373,6 +392,12 @@ def _example(arguments: argparse.Namespace) -> int:
     return example(arguments)
 
 
+def _prove(arguments: argparse.Namespace) -> int:
+    from celc.interfaces.cli.proving import command
+
+    return command.prove(arguments)
+
+
 def _warm(arguments: argparse.Namespace) -> int:
     from celc.interfaces.cli import warm
 
@@ -400,6 +425,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "init": _init,
     "diff": _diff,
     "example": _example,
+    "prove": _prove,
     "run": _run,
     "test": _test,
     "warm": _warm,

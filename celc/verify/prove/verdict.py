@@ -21,6 +21,10 @@ Kind: TypeAlias = Literal["exact", "bounded", "tested", "assumed", "not decided"
 """
 
 
+class NotUnderstoodError(Exception):
+    """A step has no argument for a feature of the query, which the error names in words."""
+
+
 @frozen
 class Verdict:
     """What is known of one step of a compilation."""

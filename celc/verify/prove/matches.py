@@ -1,0 +1,216 @@
+"""Matches on a stream by their definitions, one end after another: what both evaluators share.
+
+A match is a start, an end and the labels of its events. Matches do not depend on later events, so a
+stream that grows by an event gets only the matches that end there, and one that shrinks forgets
+them. That makes all streams up to a length cheap. Where something does ask for later events (an
+absence at the end, an instant that is not over), `whole` is set, and nothing is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from celc.core.formula import Window, WindowUnit
+from celc.verify.prove.expressions import OfStream
+from celc.verify.prove.verdict import NotUnderstoodError
+
+Labelling: TypeAlias = frozenset[tuple[str, int]]
+Match: TypeAlias = tuple[int, Labelling]
+"""The start of a match and its pairs of a label and a position; its end is known from outside."""
+
+Seen: TypeAlias = Mapping[str, "tuple[int, ...] | None"]
+"""The positions of labels in the scopes around; None: not known yet, and no condition is asked."""
+
+NOWHERE: Seen = {}
+Ends: TypeAlias = Callable[[int], "frozenset[Match]"]
+
+
+class OutOfStepsError(Exception):
+    """The steps of a bounded comparison are used up."""
+
+
+class Steps:
+    """The steps that are left, so that a comparison takes the same time in each run."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def spend(self, steps: int = 1) -> None:
+        """Count some steps. Raises OutOfStepsError."""
+        self.left -= steps
+        if self.left < 0:
+            raise OutOfStepsError
+
+
+class Stream:
+    """A stream that grows and shrinks at its end."""
+
+    def __init__(self, order: str | None, *, instants: bool) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.order = order
+        self.conditions = OfStream(self.events)
+        self._instants = instants
+
+    def instant_of(self, position: int) -> tuple[int, int]:
+        """The first and the last position of the instant of an event."""
+        if not self._instants:
+            return position, position
+        assert self.order is not None
+        time = self.events[position][self.order]
+        first = last = position
+        while first and self.events[first - 1][self.order] == time:
+            first -= 1
+        while last + 1 < len(self.events) and self.events[last + 1][self.order] == time:
+            last += 1
+        return first, last
+
+    def fits(self, window: Window, begin: int, end: int) -> bool:
+        """Whether two positions are no further apart than a window."""
+        if window.begin is not None or window.to_start:
+            raise NotUnderstoodError("windows of events that last")
+        if window.unit is WindowUnit.EVENTS:
+            return end - begin <= window.size
+        name = self.order if window.attribute is None else window.attribute.name
+        assert name is not None
+        one, other = self.events[begin][name], self.events[end][name]
+        size = window.size
+        if window.unit is WindowUnit.MICROSECONDS and self.is_date(name):
+            size = int(window.size) // 86_400_000_000
+        return bool(other - one <= size)
+
+    def is_date(self, name: str) -> bool:
+        """Whether an attribute is in days."""
+        return name in self.dates
+
+    dates: frozenset[str] = frozenset()
+
+
+class Evaluator:
+    """What evaluators of formulas and of forms have in common."""
+
+    def __init__(self, stream: Stream, steps: Steps, *, whole: bool) -> None:
+        self.stream = stream
+        self.steps = steps
+        self._whole = whole
+        self._known: list[dict[Any, frozenset[Match]]] = []
+
+    def forget(self, length: int) -> None:
+        """The stream has now this length: what depended on events behind it is forgotten."""
+        del self._known[0 if self._whole else length :]
+
+    def kept(
+        self, key: Any, seen: Seen, names: Iterable[str], end: int, make: Ends
+    ) -> frozenset[Match]:
+        """What `make` gives for an end, computed once."""
+        there = tuple(seen.get(name, ()) for name in names)
+        last = max([end, *(place for places in there for place in places or ())])
+        level = len(self.stream.events) - 1 if self._whole else last
+        while len(self._known) <= level:
+            self._known.append({})
+        full = (key, there, end)
+        found = self._known[level].get(full)
+        if found is None:
+            self.steps.spend()
+            found = self._known[level][full] = make(end)
+        return found
+
+    # --- operators --------------------------------------------------------------------------------
+
+    def then(self, left: Ends, right: Ends, end: int, *, contiguous: bool) -> frozenset[Match]:
+        """A match of the left side, and one of the right side behind it."""
+        return frozenset(
+            (i, one | other)
+            for start, other in right(end)
+            for k in self._before(start, contiguous)
+            for i, one in left(k)
+        )
+
+    @staticmethod
+    def _before(start: int, contiguous: bool) -> range:
+        return range(max(0, start - 1), start) if contiguous else range(start)
+
+    def together(self, left: Ends, right: Ends, end: int) -> frozenset[Match]:
+        """ALL: the union of a match of each, placed anyhow."""
+        found = set()
+        for k in range(end + 1):
+            for one, other in ((left, right), (right, left)):
+                late, early = one(end), other(k)
+                self.steps.spend(len(late) * len(early) // 8)
+                found |= {(min(i, o), a | b) for i, a in late for o, b in early}
+        return frozenset(found)
+
+    @staticmethod
+    def lies_inside(absent: Ends, first: int, last: int) -> bool:
+        """Whether a match of what must be absent lies from one position to another."""
+        return any(start >= first for end in range(first, last + 1) for start, _ in absent(end))
+
+
+def positions(mu: Labelling, label: str) -> tuple[int, ...]:
+    """The positions of a label, in order."""
+    return tuple(sorted(place for one, place in mu if one == label))
+
+
+def chosen(
+    strategy: str, matches: Iterable[Match], support: Callable[[Labelling], frozenset[int]]
+) -> frozenset[Match]:
+    """The matches of one end that a selector keeps."""
+    found = [(support(mu), (start, mu)) for start, mu in matches]
+    supports = {one for one, _ in found}
+    kept = {one for one in supports if _is_chosen(strategy, one, supports)}
+    return frozenset(match for one, match in found if one in kept)
+
+
+def _is_chosen(strategy: str, mine: frozenset[int], others: set[frozenset[int]]) -> bool:
+    match strategy:
+        case "STRICT":
+            return not mine or max(mine) - min(mine) + 1 == len(mine)
+        case "MAX":
+            return not any(mine < other for other in others)
+        case "NXT":
+            return all(mine == one or min(mine ^ one) in mine for one in others)
+        case "LAST":
+            return all(mine == one or max(mine ^ one) in mine for one in others)
+    raise NotUnderstoodError(f"the selector {strategy}")
+
+
+def sets_of(
+    mu: Labelling, own: frozenset[str], seen: Seen, names: Iterable[str]
+) -> dict[str, tuple[int, ...]] | None:
+    """The positions of the labels that a clause names: own ones of the match, others of the scopes
+    around. None where one is not known yet."""
+    found = {}
+    for name in names:
+        places = positions(mu, name) if name in own else seen.get(name, ())
+        if places is None:
+            return None
+        found[name] = places
+    return found
+
+
+def guessed(
+    superset: frozenset[Match],
+    looked_at: Sequence[str],
+    seen: Seen,
+    evaluate: Callable[[Seen], frozenset[Match]],
+) -> frozenset[Match]:
+    """⟦φ⟧*ν of a scope whose conditions look at its own labels: each value that these have in a
+    superset is tried as what they see, and the matches that agree with it stay."""
+    guesses: dict[tuple[tuple[int, ...], ...], set[Match]] = {}
+    for match in superset:
+        guess = tuple(positions(match[1], label) for label in looked_at)
+        guesses.setdefault(guess, set()).add(match)
+    found: set[Match] = set()
+    for guess, candidates in guesses.items():
+        there = {**seen, **dict(zip(looked_at, guess, strict=True))}
+        found |= candidates & evaluate(there)
+    return frozenset(found)
+
+
+def matches_text(found: frozenset[Match]) -> str:
+    """Matches of one end, for people."""
+    shown = [
+        f"from {start} with " + (", ".join(f"{one}@{place}" for one, place in sorted(mu)) or "-")
+        for start, mu in sorted(found, key=lambda one: (one[0], sorted(one[1])))
+    ]
+    return "{" + "; ".join(shown) + "}"

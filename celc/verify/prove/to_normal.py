@@ -1,0 +1,175 @@
+"""Core formula → normal form: both have the same matches on all streams up to a length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from celc.core import formula as core
+from celc.normal import normal_form as lp
+from celc.verify.prove.definitions import Definitions, answer
+from celc.verify.prove.forms import Forms
+from celc.verify.prove.matches import (
+    NOWHERE,
+    Match,
+    OutOfStepsError,
+    Steps,
+    Stream,
+    matches_text,
+)
+from celc.verify.prove.representations import Representations
+from celc.verify.prove.streams import (
+    Classes,
+    Event,
+    check_understood,
+    classes_of,
+    following,
+    parts_of,
+)
+from celc.verify.prove.verdict import NotUnderstoodError, Verdict
+
+STEP = "core formula → normal form"
+MOST_STEPS = 300_000  # of both evaluators, about two seconds
+
+_AFTER = core.AbsenceAfter | lp.AbsenceAfter
+
+
+def to_normal(given: Representations) -> Verdict:
+    """Whether the normal form has the matches that the formula has by the table of definitions."""
+    query, form = given.query, given.normal_form
+    try:
+        check_understood(query)
+        windows = [one for one in parts_of(query.formula) if isinstance(one, core.Window)]
+        classes = classes_of(query, windows)
+        compared = Compared(query, classes, [query.formula, form])
+        one = Definitions(compared.stream, compared.steps, whole=compared.whole)
+        other = Forms(compared.stream, compared.steps, whole=compared.whole)
+        shown = shown_labels(query)
+        return compared.verdict(
+            STEP,
+            [one, other],
+            lambda end: answer(one, query, shown, end),
+            lambda end: other.matches(form, NOWHERE, end),
+        )
+    except NotUnderstoodError as problem:
+        return Verdict(STEP, "tested", str(problem))
+
+
+def shown_labels(query: core.Query) -> tuple[str, ...]:
+    """The labels of the answer: those of its columns, those that its expressions read, and all of
+    totals."""
+    if query.total is not None:
+        every = list(parts_of(query.formula))
+        atoms = [one.label for one in every if isinstance(one, core.Atom | core.As)]
+        new = [one.new for one in every if isinstance(one, core.Rename)]
+        kept = [name for one in every if isinstance(one, core.Project) for name in one.labels]
+        return tuple(dict.fromkeys([*atoms, *new, *kept]))
+    found = [one.label for one in query.output if isinstance(one, core.OutputLabel)]
+    for one in query.output:
+        if isinstance(one, core.OutputExpression):
+            found += one.labels
+    if query.rate is not None and query.rate.support is not None:
+        found.append(query.rate.support)
+    return tuple(dict.fromkeys(found))
+
+
+class Compared:
+    """A comparison of two sets of matches on the streams of a query."""
+
+    def __init__(
+        self, query: core.Query, classes: Classes, read: Iterable[Any], most: int = MOST_STEPS
+    ) -> None:
+        self.query = query
+        self.classes = classes
+        self.steps = Steps(most)
+        order = query.order_by[0].name if query.order_by else None
+        self.stream = Stream(order, instants=query.simultaneous)
+        self.stream.dates = classes.dates
+        after = any(isinstance(one, _AFTER) for part in read for one in parts_of(part))
+        self.whole = after or query.simultaneous
+
+    # Long: short streams of all classes, then longer ones.
+    def verdict(
+        self,
+        step: str,
+        evaluators: Iterable[Any],
+        left: Callable[[int], frozenset[Match]],
+        right: Callable[[int], frozenset[Match]],
+        *,
+        at_least: bool = False,
+    ) -> Verdict:
+        """Whether both sides have the same matches at each end; with `at_least` whether the right
+        side has those of the left one."""
+        evaluators = tuple(evaluators)
+        events, stream = self.classes, self.stream.events
+        length, _ = events.streams()
+        done, longer, found = 0, 0, 0
+
+        def differs() -> str | None:
+            nonlocal found
+            ends = range(len(stream)) if self.whole else (len(stream) - 1,)
+            for end in ends:
+                one, other = left(end), right(end)
+                found += len(one)
+                if not (one <= other if at_least else one == other):
+                    return _told(stream, end, one, other)
+            return None
+
+        def cut(size: int) -> None:
+            del stream[size:]
+            for evaluator in evaluators:
+                evaluator.forget(size)
+
+        def grow(size: int) -> str | None:
+            """The first difference on a stream with so many more events."""
+            for number in range(len(events.events)):
+                for gap in range(len(events.gaps) if stream else 1):
+                    stream.append(events.event(number, gap, stream[-1] if stream else None))
+                    problem = differs() if size == 1 else grow(size - 1)
+                    if problem is not None:
+                        return problem
+                    cut(len(stream) - 1)
+            return None
+
+        problem = None
+        try:
+            while done < length and problem is None:
+                problem = grow(done + 1)
+                done += 1
+        except OutOfStepsError:
+            pass
+        try:
+            self.steps.left = MOST_STEPS // 2
+            for made in following(self.query, events) if problem is None else ():
+                cut(0)
+                for event in made:
+                    stream.append(event)
+                    problem = problem or differs()
+                longer += 1
+                if problem is not None:
+                    break
+        except OutOfStepsError:
+            pass
+        if problem is not None:
+            return Verdict(step, "wrong", "they differ on a stream", problem)
+        classes = f"{len(events.events)} classes of events"
+        if len(events.gaps) > 1:
+            classes += f" at {len(events.gaps)} distances in time"
+        some = "" if events.is_whole else " (some of them)"
+        what = (
+            f"the same matches on all streams of up to {done} events of {classes}{some}, "
+            f"and on {longer} longer streams that follow the formula; {found} matches were compared"
+        )
+        return Verdict(step, "bounded", what)
+
+
+def _told(
+    stream: Iterable[Event], end: int, left: frozenset[Match], right: frozenset[Match]
+) -> str:
+    events = "; ".join(
+        ", ".join(f"{name}={value!r}" for name, value in event.items()) for event in stream
+    )
+    return (
+        f"on the events [{events}] the matches that end at {end} are {matches_text(left)} and "
+        f"{matches_text(right)}"
+    )
