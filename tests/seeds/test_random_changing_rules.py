@@ -205,12 +205,15 @@ def events_of(rng: random.Random) -> list[Row]:
 
 
 def rules_of(rng: random.Random) -> list[Row]:
-    """Rows with a key and a time each; some share both, some come twice."""
+    """Rows with a key and a time each; some share both, some come twice. Some streams have one key,
+    whose short versions lie within long ones, with gaps between them."""
     rows: list[Row] = []
+    keys, lengths = rng.choice((((None, 1, 1, 1, 2), (60,)), ((1,), (6, 6, 60))))
     for _ in range(rng.randint(0, 6)):
-        bounds: list[Any] = sorted(rng.sample(range(60), 2))
+        begin = rng.randrange(59)
+        bounds = begin, rng.randint(begin + 1, min(59, begin + rng.choice(lengths)))
         since, until = (None if rng.random() < 0.3 else instant(one) for one in bounds)
-        key = rng.choice((None, 1, 1, 1, 2))
+        key = rng.choice(keys)
         rows.append({"key": key, "low": rng.choice((0, 0, 1, 2)), "since": since, "until": until})
     return rows + [dict(row) for row in rows if rng.random() < 0.2]
 
@@ -260,6 +263,7 @@ def streamed(
         stream = SlicedStream.of(query, after, None)
         query, table, passed_on = stream.query, stream.events_of(table), stream.rows_of
     ahead = rng.choice((2, 10, 100))  # so many milliseconds before their `since` rows come, or less
+    share = rng.choice((0.05, 0.05, 0.5))  # of the rows that came, how many come once more
     operator = ChangingOperator(query, StreamOptions({}, buckets=rng.choice((1, 3, 5))), rng=rng)
     if not query.plan.source.partition_by:
         operator = ChangingOperator(query, StreamOptions({}), rng=rng)
@@ -272,7 +276,7 @@ def streamed(
             if since <= watermark + rng.randint(0, ahead) or rng.random() < 0.1:
                 waiting.remove(row)
                 arriving.append(row)
-        again = [row for row, _ in told.rows if rng.random() < 0.05]
+        again = [row for row, _ in told.rows if rng.random() < share]
         for row in in_taken_order(query, arriving):
             told.add(row, watermark or None)
         both = [*arriving, *again]

@@ -8,8 +8,8 @@ others of its key lies after the watermark, too. So the last time of a row only 
 paired stays right.
 
 A row is forgotten when nothing of it can come any more. One that was cut by a later version could
-be read again, and would then count until its own end. So the later version stays as long as that
-(`guards`).
+be read again, and would then count until its own end. So a later version that has begun stays as
+long as that (`guards`).
 
 A row whose partition is known (`rule_places`) is paired in one bucket. Of such a row other buckets
 hold no more than its key and its times, as far as they need them to know where versions begin and
@@ -271,9 +271,9 @@ class HeldRules:
                 if not is_over[place]:
                     continue
                 if until > watermark:
-                    if number + 1 == len(group):
-                        continue
-                    after = same[group[number + 1]]
+                    after = same[group[number + 1]] if number + 1 < len(group) else None
+                    if after is None or self.firsts[after] > watermark + 1:
+                        continue  # nothing that stays would cut this row before it counts again
                     guards[after] = max(int(guards[after]), until)
                 kept[place] = False
         if kept.all():

@@ -147,6 +147,18 @@ def test_rules_that_are_read_again_after_a_restart_change_nothing() -> None:
     assert _counts(operator) == (3, 0, 0, 0)
 
 
+def test_a_version_that_was_cut_by_a_shorter_one_does_not_come_back() -> None:
+    """It is read again when both are over, and before the next version begins."""
+    query, found = _query(), list[Any]()
+    operator = ChangingOperator(query, StreamOptions({}), rng=random.Random(0))
+    versions = [_rule(1, None, 39), _rule(1, 1, 4), _rule(1, 35, 38)]
+    for watermark, rules in ((0, versions), (7, [_rule(2, 50)]), (10, [_rule(1, None, 39)])):
+        operator.arriving = rows_table(query, rules)
+        events = [{"type": "A", "v": 1, "ts": instant(watermark + n)} for n in (11, 12)]
+        found += operator.advance(table_of(query.plan, events), watermark)
+    assert not [*found, *operator.finish()]
+
+
 def test_a_silent_table_holds_nothing_up() -> None:
     """Matches come in the micro-batch in which they come of a table that is fixed."""
     query, rules = _query(), [_rule(1), _rule(2)]
