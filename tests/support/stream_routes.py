@@ -156,6 +156,14 @@ def files(spark: Any, folder: Path, schema: Any = None) -> Any:
     return reader.parquet(str(folder))
 
 
+def changed_since(checkpoint: Path) -> Any:
+    """From when on the second query of a checkpoint has told rows, as its notes say."""
+    notes = (checkpoint / "celc_queries").glob("*.txt")
+    lines = [json.loads(line) for path in notes for line in path.read_text().splitlines()]
+    (since,) = {one["since"] for one in lines} - {None}
+    return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=since)
+
+
 # --- running --------------------------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ from stream_routes import (
     END,
     SCHEMA,
     SETTINGS,
+    changed_since,
     events,
     files,
     parts,
@@ -44,6 +45,12 @@ pytestmark = pytest.mark.long
 
 TEXT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40 AND y.v > 45
     PARTITION BY id WITHIN 15 SECONDS [ts]"""
+
+NAMED, CHANGED = (
+    f"""QUERY pairs: SELECT {name} AS name, y.v AS v FROM S WHERE (A AS x ; B AS y)
+    FILTER x.v > {low} AND y.v > 45 PARTITION BY id WITHIN 15 SECONDS [ts]"""
+    for name, low in (("x.name", 40), ("'n'", 41))
+)
 
 SILENT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; !(B AS y FILTER y.v > 45) FOR 5 SECONDS)
     FILTER x.v > 40 PARTITION BY id"""
@@ -95,7 +102,7 @@ import os, signal, sys
 from functools import partial
 from pathlib import Path
 
-from celc_runtime.stream import match as stream
+from celc_runtime.stream import changing_match, match as stream
 from celc_runtime import finish
 from pyspark.sql import SparkSession
 from row_streams_by_hand import query_of
@@ -134,6 +141,36 @@ def dying_after(route, marker, options, rules, batches):
         yield batch
 
 
+def dying_writer(route, marker, driver, options):
+    """Dies with its driver, between two pieces of a state that is written anew."""
+    from celc_runtime.stream import held_rules, rule_versions
+    from celc_runtime.stream.one_bucket import bucket
+
+    task, anew, pieces = route(options), [], []
+    rule_versions._MOST_ENTRIES = 3
+    for where, name in ((bucket, "carry_over"), (held_rules.HeldRules, "written")):
+        made = getattr(where, name)
+        setattr(where, name, lambda *given, made=made: (anew.append(1), made(*given))[1])
+    text_of = task.text_of
+
+    def dying(data):
+        pieces.extend(anew)
+        if len(pieces) >= 2 and not os.path.exists(marker):
+            open(marker, "x").close()
+            os.killpg(driver, signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return text_of(data)
+
+    task.text_of = dying
+    return task
+
+
+if kill == "writers":
+    for where in (stream, changing_match):
+        made = where.task_route
+        where.task_route = lambda program, made=made: partial(
+            dying_writer, made(program), str(folder / "writers"), os.getpid()
+        )
 if kill == "workers":
     for name, dying in (("task_route", dying_task), ("unpacking_route", dying_after)):
         made = getattr(stream, name)
@@ -160,11 +197,15 @@ else:
     route = module.queries[asked].match_stream if asked else module.match_all_stream
 if (folder / "rules").exists():
     route = partial(route, rule=files(spark, folder / "rules"))
-matches = route(files(spark, folder / "in"), watermark="2 seconds")
 checkpoint = str(folder / "checkpoint")
+if kill in ("nobody", "writers"):
+    route = partial(route, checkpoint=checkpoint)
+matches = route(files(spark, folder / "in"), watermark="2 seconds")
 writer = matches.writeStream.format("parquet").option("path", str(folder / "out"))
 writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
 writer.start().awaitTermination()
+if kill == "nobody":
+    sys.exit()
 rest = str(folder / "rest")
 finish(spark, checkpoint, matches, lambda rows, _: rows.write.mode("overwrite").parquet(rest))
 spark.read.parquet(str(folder / "out")).unionAll(spark.read.parquet(rest)).coalesce(1).write.mode(
@@ -277,32 +318,76 @@ def test_a_driver_of_several_queries_that_is_killed(
     assert len(found) > 50
 
 
-def test_a_driver_whose_rules_change_is_killed(spark: Any, tmp_path: Path) -> None:
-    """1,000 versions of 50 rules in 500 micro-batches, and 20 kills."""
-    assert spark.version
-    rnd = random.Random(3)
-    rows, begin = events(1500, keys=5), events(1, 1)[0]["ts"]
+def _changing_rules(count: int, seconds: float) -> pa.Table:
+    """Versions of 50 rules, two for each micro-batch of so many seconds. They come in time, because
+    the watermark comes behind."""
+    rnd, begin = random.Random(3), events(1, 1)[0]["ts"]
     changes = [
         {
             "key": number % 50,
             "user": rnd.randrange(5),
             "low": rnd.choice([0.0, 40.0, 45.0]),
-            # In time: each micro-batch has a second and a half, and the watermark comes behind.
-            "since": begin + dt.timedelta(seconds=number // 2 * 1.5 + 5 + number % 2 / 2),
+            "since": begin + dt.timedelta(seconds=number // 2 * seconds + 5 + number % 2 / 2),
             "until": None,
         }
-        for number in range(1000)
+        for number in range(count)
     ]
     type = SCHEMA.field("ts").type
     fields = {"key": pa.int32(), "user": pa.int32(), "low": pa.float64()}
     schema = pa.schema([*fields.items(), ("since", type), ("until", type)])
-    rules = pa.Table.from_pylist(changes, schema)
+    return pa.Table.from_pylist(changes, schema)
+
+
+def test_a_driver_whose_rules_change_is_killed(spark: Any, tmp_path: Path) -> None:
+    """1,000 versions of 50 rules in 500 micro-batches, and 20 kills."""
+    assert spark.version
+    rows, rules = events(1500, keys=5), _changing_rules(1000, 1.5)
     write_files(tmp_path / "rules", [rules.slice(2 * number, 2) for number in range(500)])
     _killed_often(tmp_path, 20, rows, RULED, "rules", 500)
     bare = query(RULED).with_options(positions=False)
     expected = bare.match_table(table(rows), rule=rules)
     assert _answer(tmp_path) == wanted(expected)
     assert len(expected) > 500
+
+
+def test_a_driver_that_is_killed_within_a_state_of_a_changed_query(
+    spark: Any, tmp_path: Path
+) -> None:
+    """While a bucket is written in the form of the new query."""
+    assert spark.version
+    rows = events(120, keys=5)
+    write_files(tmp_path / "in", [table(part) for part in parts(rows, 6)[:3]])
+    assert _start(tmp_path, "local[2]", "nobody", NAMED).wait() == 0, _said(tmp_path)
+    write_files(tmp_path / "in", [table(part) for part in parts(rows, 6)[3:]], first=3)
+    _killed_while_writing(tmp_path, CHANGED, "pairs")
+    cut = changed_since(tmp_path / "checkpoint")
+    expected = [
+        query(one).with_options(positions=False).match_table(table(rows), **bounds)
+        for one, bounds in ((NAMED, {"until": cut}), (CHANGED, {"after": cut}))
+    ]
+    assert _answer(tmp_path) == wanted(pa.concat_tables(expected))
+    assert min(map(len, expected)) > 5
+
+
+def test_a_driver_that_is_killed_while_rules_are_written_anew(spark: Any, tmp_path: Path) -> None:
+    """As a whole, behind a log of three entries."""
+    assert spark.version
+    rows = events(120, keys=5)
+    write_files(tmp_path / "in", [table(part) for part in parts(rows, 8)])
+    rules = _changing_rules(16, 7.5)
+    write_files(tmp_path / "rules", [rules.slice(2 * number, 2) for number in range(8)])
+    _killed_while_writing(tmp_path, RULED, "rules")
+    bare = query(RULED).with_options(positions=False)
+    expected = bare.match_table(table(rows), rule=rules)
+    assert _answer(tmp_path) == wanted(expected)
+    assert len(expected) > 10
+
+
+def _killed_while_writing(folder: Path, text: str, name: str) -> None:
+    """A driver that is killed between two pieces of a state, and another one behind it."""
+    assert _start(folder, "local[2]", "writers", text, name).wait() == -signal.SIGKILL
+    assert (folder / "writers").exists()
+    assert _start(folder, "local[2]", "writers", text, name).wait() == 0, _said(folder)
 
 
 def test_workers_that_are_killed(spark: Any, tmp_path: Path) -> None:
