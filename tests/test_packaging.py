@@ -147,7 +147,7 @@ def test_users_get_ranges_and_developers_pins(wheels: dict[str, Path]) -> None:
     of_runtime = _required(wheels["celc_runtime"])
     plain = [line for line in of_runtime if "extra" not in line]
     assert _packages(plain) == {"numba", "numpy", "pyarrow"}
-    assert _packages(users) == {"black", "celc-runtime", "jinja2", "rich", "sqlglot"}
+    assert _packages(users) == {"black", "celc-runtime", "jinja2", "rich", "shtab", "sqlglot"}
     for line in [*users, *of_runtime]:
         assert "==" not in line.split(";")[0] or line == f"celc-runtime=={celc.__version__}"
     for name in ("black", "jinja2", "sqlglot"):
