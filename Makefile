@@ -33,7 +33,7 @@ SPARK_ENV = JAVA_HOME="$$("$(PY)" tools/java.py)" && export JAVA_HOME && unset S
 	export SPARK_LOCAL_IP="$${SPARK_LOCAL_IP:-127.0.0.1}" &&
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test quick long slice lowest lint golden bench browser docs dist clean notes
+.PHONY: help venv demo test quick long slice lowest lint golden bench browser docs vscode dist clean notes
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +94,9 @@ browser: ## install Chromium and its driver, in which pages of HTML are tested (
 docs: $(INSTALLED) ## build the site of the documents into build/site; all links must lead somewhere
 	@NO_MKDOCS_2_WARNING=1 "$(PY)" -m mkdocs build --strict -q -f tools/site/mkdocs.yml
 	@echo "build/site/index.html; to search in it: python -m http.server -d build/site"
+
+vscode: $(INSTALLED) ## pack the extension for VS Code into dist (needs node and npm)
+	@"$(PY)" tools/vscode.py
 
 dist: $(INSTALLED) ## build both distributions into dist, each twice to the same bytes, and check them
 	@"$(PY)" tools/distributions.py

@@ -15,12 +15,12 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import npm
 from lark import Lark
 from lark.grammar import Rule
 from parser_tables import _vocabulary
@@ -136,37 +136,14 @@ def make(folder: Path) -> dict[str, str]:
             shutil.copy(path, folder)
     for name, text in made_texts().items():
         (folder / name).write_text(text, encoding="utf-8")
-    _run(folder, "npm", "install", "--silent", "--ignore-scripts", "--no-package-lock")
-    _run(folder, "node_modules/.bin/lezer-generator", "cel.grammar", "-o", "cel.js")
-    return {name: _bundle(folder, name) for name in SCRIPTS}
-
-
-def _bundle(folder: Path, name: str) -> str:
-    _run(
-        folder,
-        *("node_modules/.bin/esbuild", f"{name}.js", "--bundle", "--minify"),
-        *("--format=iife", f"--global-name=celc_{name}", "--legal-comments=none"),
-        *("--log-level=warning", f"--outfile=made/{name}.js", "--metafile=made.json"),
-        *("--charset=ascii", "--target=es2020"),
-    )
-    inputs = json.loads((folder / "made.json").read_text("utf-8"))["inputs"]
-    packages = {found[1] for one in inputs if (found := re.match(_PACKAGE, one))}
-    licences: dict[str, list[str]] = {}
-    for package in sorted(packages):
-        text = (folder / "node_modules" / package / "LICENSE").read_text("utf-8")
-        licences.setdefault(text.strip(), []).append(package)
-    told = "\n\n".join(f"{', '.join(names)}:\n\n{text}" for text, names in licences.items())
-    head = (
-        f"/* Made by tools/lezer.py of {number()}. It has parts of these packages.\n\n{told}\n*/\n"
-    )
-    return head + (folder / "made" / f"{name}.js").read_text("utf-8")
-
-
-_PACKAGE = r"node_modules/((?:@[^/]+/)?[^/]+)/"
-
-
-def _run(folder: Path, *command: str) -> None:
-    subprocess.run(command, cwd=folder, check=True)
+    npm.install(folder)
+    npm.run(folder, "node_modules/.bin/lezer-generator", "cel.grammar", "-o", "cel.js")
+    head = f"Made by tools/lezer.py of {number()}."
+    options = ("--format=iife", "--target=es2020")
+    return {
+        name: npm.bundle(folder, f"{name}.js", head, f"--global-name=celc_{name}", *options)
+        for name in SCRIPTS
+    }
 
 
 def main() -> int:
