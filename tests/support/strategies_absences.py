@@ -147,6 +147,8 @@ def keyed_absence_query(rng: random.Random) -> str:
         formula = f"({formula}) FILTER {' AND '.join(outside)}"
     if rng.random() < 0.15:
         formula = f"({formula}) OR ({rng.choice(TYPES[:3])} AS x ; {rng.choice(TYPES[:3])} AS z)"
+    if rng.random() < 0.15:
+        formula = f"({formula}) : {rng.choice(TYPES[:3])}"
     chosen = rng.choice((*["*"] * 5, "NXT *", "LAST *", "ANY *", "COLLAPSED *", "TOTAL"))
     items = chosen.replace("TOTAL", "TOTAL COUNT(*) AS many, SUM(x.id) AS ids")
     lines = [f"SELECT {items} FROM S WHERE {formula}"]

@@ -335,7 +335,9 @@ class _BranchCode:
         # What is left of a pile can have earlier starts than what was taken before.
         mixes = mixes or not self.takes.isdisjoint(write.reads)
         if write.pile is not None and not write.starts and (mixes or self._passes_over(write)):
-            latest = f"since_{write.pile}"
+            # What lasts for one event begins anew: the matches of the event before are in no pile.
+            fresh = "fresh_" if write.pile in self.plan.fleeting else ""
+            latest = f"{fresh}since_{write.pile}"
             if row is not None and self.lookups is not None:
                 latest = self.lookups.latest(row)
             of_all = "# the latest in the whole pile, not only below this cell"
