@@ -175,7 +175,8 @@ def test_the_runtime_does_not_know_the_compiler(imports: dict[str, set[str]]) ->
 
 
 _REPRESENTATIONS = (
-    *("celc.automata.automaton", "celc.automata.determinize", "celc.automata.predicates"),
+    *("celc.automata.automaton", "celc.automata.determinize", "celc.automata.letters"),
+    "celc.automata.predicates",
     *("celc.core.formula", "celc.normal.divide", "celc.normal.flat_form"),
     *("celc.normal.normal_form", "celc.plan", "celc.version"),
 )

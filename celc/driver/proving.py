@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from celc.driver.pipeline import Compilation
+from celc.driver.proof_runs import listed_by
+from celc.verify.prove.code.steps import listing_step
 from celc.verify.prove.representations import Representations
 from celc.verify.prove.steps import verdicts
-from celc.verify.prove.verdict import Verdict
+from celc.verify.prove.verdict import Verdict, timed
 
 
 def representations(compilation: Compilation, module: str) -> Iterator[Representations]:
@@ -31,4 +33,6 @@ def representations(compilation: Compilation, module: str) -> Iterator[Represent
 def proofs(compilation: Compilation, module: str) -> Iterator[tuple[str, tuple[Verdict, ...]]]:
     """The name of each query of a module, with its verdicts."""
     for given in representations(compilation, module):
-        yield given.query.name, tuple(verdicts(given))
+        name = given.query.name
+        listed = timed(lambda: listing_step(given, listed_by(module, name)))  # noqa: B023
+        yield name, (listed, *verdicts(given))

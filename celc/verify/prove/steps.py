@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from celc.verify.prove.code.steps import CODE_STEPS
 from celc.verify.prove.representations import Representations
 from celc.verify.prove.to_automaton import to_automaton, to_deterministic, to_minimal
 from celc.verify.prove.to_normal import to_normal
@@ -16,6 +17,7 @@ STEPS: tuple[Callable[[Representations], Verdict], ...] = (
     to_automaton,
     to_deterministic,
     to_minimal,
+    *CODE_STEPS,
 )
 
 ASSUMED = (
