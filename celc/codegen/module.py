@@ -5,7 +5,7 @@ dataclasses; the templates hold the layout. Black formats the result. So its byt
 the query and on the versions of Jinja and black.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from celc_runtime.module_format import FORMAT
@@ -14,6 +14,7 @@ from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.near.queries import NearPlan
 
 from celc.codegen.query import Lowered, ModuleOptions, lower
+from celc.codegen.rules import Rules, rules_text
 from celc.codegen.text.emit import emit
 from celc.codegen.text.escape import comment_text, literal_lines, string_literal
 from celc.codegen.text.imports import Imports
@@ -62,6 +63,7 @@ class ModuleEnd(TemplateView):
 
     queries: tuple[str, ...]
     update: str
+    rules: bool = False  # RULES has tables, whose rows are queries as well
 
 
 @frozen
@@ -111,21 +113,29 @@ def near_part(plan: NearPlan) -> str:
     return NearEnd(imports.lines(), text).text()
 
 
-def module_parts(module: Module, command: str) -> tuple[str, ...]:
+def module_parts(
+    module: Module, command: str, rules: Mapping[str, Rules] | None = None
+) -> tuple[str, ...]:
     """The parts of a module's text; the header names `command`. To load the module they are joined.
-    For people `layout.formatted` formats them."""
+    For people `layout.formatted` formats them. rules: those that are rows of a query, by its name.
+    """
     end = ModuleEnd(
         tuple(
             f"{string_literal(query.plan.name)}: query_{number}"
             for number, query in enumerate(module.queries, start=1)
         ),
-        "update_1" if len(module.queries) == 1 else "",
+        "update_1" if len(module.queries) == 1 and not rules else "",
+        bool(rules),
     )
+    if rules:
+        module.imports.use("with_rules")
     text = module.options.declared + module.options.text
     start = ModuleStart.of(text, command, module.imports)
     texts = [start.text()]
     for query in module.queries:
         look()
         texts.append("".join(part.text() for part in query.parts) + "\n")
+    if rules:
+        texts.append(rules_text(rules))
     texts.append(end.text())
     return tuple(texts)

@@ -10,8 +10,8 @@ Long: the passes are one list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from celc_runtime.plan.frozen import frozen
@@ -75,6 +75,7 @@ if VERIFYING or TYPE_CHECKING:
     from celc import verify
 if TYPE_CHECKING:
     from celc.codegen.module import Module
+    from celc.codegen.rules import Rules
 
 COMPARED = "finding what the conditions compare"
 CLASSES = "finding the classes of events that its conditions tell apart"
@@ -115,6 +116,12 @@ class Compilation:
     files: tuple[CompiledFile, ...]
     options: Options
     deadline: Deadline
+    problems: tuple[CelError, ...] = ()
+    """Those of files that were left out, where the compilation goes on past errors."""
+    rules: Mapping[str, Rules] = field(default_factory=dict)
+    """The rules that are rows of a query, by its name (`celc.driver.by_shape`)."""
+    told: tuple[tuple[Source, tuple[Diagnostic, ...]], ...] = ()
+    """The files of these rules that have warnings."""
 
     @property
     def queries(self) -> tuple[Stages, ...]:
@@ -129,7 +136,8 @@ class Compilation:
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings of all files, file by file."""
-        return tuple(warning for file in self.files for warning in file.warnings)
+        of_rules = (warning for _, warnings in self.told for warning in warnings)
+        return (*of_rules, *(warning for file in self.files for warning in file.warnings))
 
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header.
@@ -152,7 +160,7 @@ class Compilation:
         # `celc check` does not need Jinja.
         from celc.codegen.module import module_parts
 
-        return module_parts(self.lowered(), command)
+        return module_parts(self.lowered(), command, self.rules)
 
     def lowered(self) -> Module:
         """The module in its last representation."""
@@ -192,12 +200,13 @@ def compile_files(
     *,
     schema: Any = None,
     updates: frozenset[type[Update]] = EVERY_UPDATE,
+    keep_going: bool = False,
 ) -> Compilation:
     """All passes for all queries of files that become one module.
 
     Each file is compiled alone, and all of them in the time that `options` give. `schema` has the
     columns of tables that are not declared, as `celc.resolve.types.schemas` reads them. `choose`
-    chooses from `updates`.
+    chooses from `updates`. keep_going: files with errors are left out, unless all are.
 
     Raises CelError with every error of every file that can be found: passes that look at one query
     at a time report the errors of all queries together. A time that is over is one of the errors.
@@ -211,15 +220,16 @@ def compile_files(
         for source in sources:
             deadline.turn_to(source)
             try:
-                file = _compiled(source, options, table, deadline, updates)
+                file = compiled_file(source, options, table, deadline, updates)
                 declared.add(source, file.tree, [stages.query for stages in file.queries])
                 files.append(file)
             except CelError as problem:
                 problems.append(problem)
                 if deadline.is_over():
                     break
-    raise_all(problems)
-    return Compilation(tuple(files), options, deadline)
+    if not (keep_going and files):
+        raise_all(problems)
+    return Compilation(tuple(files), options, deadline, tuple(problems))
 
 
 def compile_source(
@@ -248,13 +258,14 @@ def _of_all(
         yield from violations(query, MAX_FORMULA_DEPTH)
 
 
-def _compiled(
+def compiled_file(
     source: Source,
     options: Options,
     table: KnownTable | None,
     deadline: Deadline,
-    updates: frozenset[type[Update]],
+    updates: frozenset[type[Update]] = EVERY_UPDATE,
 ) -> CompiledFile:
+    """All passes for the queries of one file, while the deadline runs. Raises CelError."""
     look(doing="reading the text")
     file = parse(source)
     _verify("parse", "syntax tree", lambda: verify.syntax_tree(file, source))

@@ -5,9 +5,8 @@ equal, places aside, are one; no two queries may have one name.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from celc.core.formula import Query
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import files as messages
 from celc.diagnostics.source import Source, Span
@@ -21,6 +20,16 @@ _Declared: TypeAlias = (
 )
 
 
+class NamedQuery(Protocol):
+    """What is asked of a query: its name and place."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def span(self) -> Span: ...
+
+
 class DeclaredInFiles:
     """What the files so far have declared, and where."""
 
@@ -28,7 +37,7 @@ class DeclaredInFiles:
         self._queries: dict[str, str] = {}
         self._declared: dict[str, tuple[_Declared, str]] = {}
 
-    def add(self, source: Source, file: syntax.File, queries: Iterable[Query]) -> None:
+    def add(self, source: Source, file: syntax.File, queries: Iterable[NamedQuery]) -> None:
         """Go on with a file. Raises CelError with the errors that the files before it make."""
         found = Diagnostics(source)
         # Two queries of one file have different names: the resolver has seen to it.

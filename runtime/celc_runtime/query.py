@@ -685,6 +685,8 @@ def _collected(program: Program, name: str, table: Any) -> Any:
     return collected(program, name, table)
 
 
+_SHOWN = 100  # names that a message lists, at most
+
 _NAMES_OF_ALL = ("explain_all_stream", "match_all", "match_all_stream", "match_all_table", "rows")
 
 _MODULE_NAMES = (
@@ -709,7 +711,7 @@ _MODULE_NAMES = (
 
 
 def module_names(
-    queries: dict[str, CompiledQuery],
+    queries: Mapping[str, CompiledQuery],
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a generated module: its queries by name, the ways to run all
     of them at once, and in a module of one query its attributes as well."""
@@ -724,10 +726,10 @@ def module_names(
         if name in _NAMES_OF_ALL:
             from celc_runtime.chain.streams.all_queries import AllQueries
 
-            of_all = AllQueries({name: query.program for name, query in queries.items()})
-            return getattr(of_all, name)
+            return getattr(AllQueries(queries), name)
         if name in queries:
             return queries[name]
-        raise AttributeError(f"a module of celc with {', '.join(names)} has no {name!r}")
+        shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], "…"]
+        raise AttributeError(f"a module of celc with {', '.join(shown)} has no {name!r}")
 
     return attribute, lambda: ["CELC_VERSION", "QUERIES", "QUERY", *names]

@@ -6,6 +6,7 @@ from celc.codegen.text.layout import LINE_LENGTH
 _NAMES_OF = {
     "celc_runtime.program": ("Program", "with_constants"),
     "celc_runtime.query": ("CompiledQuery", "module_names"),
+    "celc_runtime.many.rules": ("with_rules",),
     "celc_runtime.engine.arena.nodes": (
         *(
             "ALWAYS",

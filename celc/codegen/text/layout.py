@@ -13,6 +13,10 @@ from celc.diagnostics.deadline import look
 
 LINE_LENGTH = 100
 
+AS_IT_IS = "# fmt: off\n"
+"""The first line of a part that is a table of thousands of lines, which black would take minutes
+for."""
+
 _DIGITS = re.compile(r"[0-9]+")
 _OTHER_BASE = re.compile(r"0[xXbBoO]")
 
@@ -30,6 +34,8 @@ def formatted(parts: Sequence[str]) -> str:
 
 def _formatted(part: str, known: dict[str, str]) -> str:
     look()
+    if part.startswith(AS_IT_IS):
+        return part
     body = part.rstrip("\n")
     # Black leaves at most two blank lines between statements.
     end = part[len(body) :][:3]

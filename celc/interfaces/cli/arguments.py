@@ -63,6 +63,25 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="check each pass of the compilation, and write what is proved beside the module",
     )
+    compile_.add_argument(
+        "--by-shape",
+        action="store_true",
+        help="write rules that differ in constants alone as rows of one query: for thousands of "
+        "files of one rule",
+    )
+    compile_.add_argument(
+        "--processes",
+        type=_number_of("processes"),
+        default=1,
+        metavar="N",
+        help="how many processes check files at a time, with --by-shape (default: 1)",
+    )
+    compile_.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="write the module of the files without errors, and exit with 1 where some have errors",
+    )
+
     _add_near(compile_, "a module whose near_misses finds what would match if one part were bent")
 
     check = _command(commands, "check", "show all errors and warnings of queries", several=True)

@@ -50,7 +50,9 @@ from celc.interfaces.cli.settings.files import SettingsError
 from celc.interfaces.cli.signals import Stopped, stopped_by_signals
 
 if TYPE_CHECKING:
-    from celc.driver.pipeline import Compilation, Stages
+    from pathlib import Path
+
+    from celc.driver.pipeline import Stages
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,9 +78,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         tell(str(problem))
         return FILE_WRONG
     except CelError as problem:
-        count = sum(d.severity == "error" for one in problem.problems for d in one.diagnostics)
-        tell(f"{problem}\n\n{count} error{'s' if count != 1 else ''}")
-        return QUERY_WRONG
+        return _told(problem.problems)
     except ReadEnough:
         return FINE
     except (CommandProblem, AnotherRuntime, FormatError) as problem:
@@ -87,6 +87,14 @@ def _main(arguments: Sequence[str] | None) -> int:
     except OptionClash as problem:
         tell(f"celc: --{problem.option.replace('_', '-')}: {visible(str(problem))}")
         return FILE_WRONG
+
+
+def _told(problems: Sequence[CelError]) -> int:
+    """Tell the errors of files; returns the exit code."""
+    count = sum(d.severity == "error" for one in problems for d in one.diagnostics)
+    shown = "\n\n".join(map(str, problems))
+    tell(f"{shown}\n\n{count} error{'s' if count != 1 else ''}")
+    return QUERY_WRONG
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -127,7 +135,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
-    from celc.interfaces.cli.near.misses import check_near, near_text
+    from celc.interfaces.cli.near.misses import check_near
 
     paths, wrong = query_files(arguments.source)
     if wrong:
@@ -162,10 +170,18 @@ def _compile(arguments: argparse.Namespace) -> int:
         return FINE
     if arguments.table is not None:
         raise CommandProblem("--table is for statements: add --to spark-sql")
+    _check_many(arguments, of_rows=of_rows)
     if len(paths) > 1 and arguments.output is None:
         raise CommandProblem(
             f"{len(paths)} files become one module: name it with -o, as in -o rules_udf.py"
         )
+    return _write_module(arguments, paths, of_rows=of_rows)
+
+
+def _write_module(arguments: argparse.Namespace, paths: Sequence[Path], *, of_rows: bool) -> int:
+    """Write the module of query files; returns the exit code."""
+    from celc.interfaces.cli.near.misses import near_text
+
     output = arguments.output or module_path(paths)
     check_output(output, force=arguments.force, inputs=paths, whose="celc", ours=is_generated)
     command = shown_command(arguments, paths, output)
@@ -176,14 +192,6 @@ def _compile(arguments: argparse.Namespace) -> int:
         text = near_text(arguments, compilation, command)
     else:
         text = compilation.module_text(command)
-    return _write_module(arguments, compilation, text, output)
-
-
-def _write_module(
-    arguments: argparse.Namespace, compilation: Compilation | None, text: str, output: Path
-) -> int:
-    """Write a module, and its proof before it where that is asked for; returns the exit code.
-    `compilation` None: it is of MATCH_RECOGNIZE."""
     alone = text
     if arguments.standalone:
         from celc.driver.standalone import standalone
@@ -197,7 +205,36 @@ def _write_module(
             return code
     with written(output) as out:
         out.write(text.encode())
-    return FINE
+    problems = () if compilation is None else compilation.problems
+    if not problems:
+        return FINE
+    code = _told(problems)
+    tell(f"{output} has the queries of the other {len(paths) - len(problems)} files")
+    return code
+
+
+def _check_many(arguments: argparse.Namespace, *, of_rows: bool) -> None:
+    """Raises CommandProblem where the options for many files do not go with the others."""
+    asked = [
+        name
+        for name, is_asked in (
+            ("--by-shape", arguments.by_shape),
+            ("--keep-going", arguments.keep_going),
+        )
+        if is_asked
+    ]
+    for name in asked:
+        if of_rows or arguments.near or arguments.prove:
+            others = "--near" if arguments.near else "--prove"
+            other = "a .sql file with MATCH_RECOGNIZE" if of_rows else others
+            raise CommandProblem(
+                f"{name} is for files of CEL, and not for {other}: leave out {name}"
+            )
+    if arguments.processes > 1 and not arguments.by_shape:
+        raise CommandProblem(
+            "--processes shares files of rules, which --by-shape asks for; machine code is made "
+            "by several processes with celc warm"
+        )
 
 
 def _check(arguments: argparse.Namespace) -> int:

@@ -104,6 +104,10 @@ def shown_command(
         parts += ["--schema", shlex.quote(arguments.schema.name)]
     if getattr(arguments, "standalone", False):
         parts.append("--standalone")
+    if getattr(arguments, "by_shape", False):
+        parts.append("--by-shape")
+    if getattr(arguments, "keep_going", False):
+        parts.append("--keep-going")
     if arguments.max_states != DEFAULT_MAX_STATES:
         parts += ["--max-states", str(arguments.max_states)]
     if arguments.max_work != DEFAULT_MAX_WORK:
@@ -121,12 +125,10 @@ def compiled(
     """The compiled query files, for one module; their warnings go to standard error, with --query
     those about that query and the queries that it reads. schema: the columns of tables that the
     files do not declare; None: those of the file that `--schema` names."""
-    from celc.driver.pipeline import compile_files
-
     schema = schema_of(arguments) if schema is None else schema
-    compilation = compile_files(read_sources(paths), options_of(arguments), schema=schema)
+    compilation = _compiled_alike(arguments, read_sources(paths), schema)
     chosen = _read_by(compilation, getattr(arguments, "query", None))
-    told = []
+    told = [render_all(source, warnings) for source, warnings in compilation.told]
     for file in compilation.files:
         others = [one.query.span for one in file.queries if one.query.name not in chosen]
         warnings = [
@@ -139,6 +141,29 @@ def compiled(
     if told:
         tell("\n\n".join(told))
     return compilation
+
+
+def _compiled_alike(
+    arguments: argparse.Namespace, sources: Sequence[Source], schema: Any
+) -> Compilation:
+    """The compiled files, by shape where that is asked for."""
+    options, keep_going = options_of(arguments), getattr(arguments, "keep_going", False)
+    if not getattr(arguments, "by_shape", False):
+        from celc.driver.pipeline import compile_files
+
+        return compile_files(sources, options, schema=schema, keep_going=keep_going)
+    from celc.driver.by_shape import ProcessFailed, compile_by_shape
+
+    try:
+        return compile_by_shape(
+            sources,
+            options,
+            schema=schema,
+            processes=arguments.processes,
+            keep_going=keep_going,
+        )
+    except ProcessFailed as problem:
+        raise CommandProblem(str(problem)) from None
 
 
 def _read_by(compilation: Compilation, name: str | None) -> Collection[str]:

@@ -34,6 +34,7 @@ from celc_runtime.chain.run import ChainRun
 from celc_runtime.chain.tables import check_order
 from celc_runtime.many.answers import QUERY, WideRows, check_names, ddl_of
 from celc_runtime.many.groups import ReadingGroup, reading_all, reading_groups
+from celc_runtime.many.rules import answer_ddl, names_column, programs_of
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
@@ -80,10 +81,15 @@ def wide(programs: Mapping[str, Program], name: str, matches: DataFrame) -> Data
     """The matches of one query as rows of the answers of all."""
     from pyspark.sql import functions
 
-    columns = [functions.lit(name).alias(QUERY)]
+    rules = names_column(programs[name].plan)
+    of_rule = functions.lit(name)
+    if rules is not None:
+        of_rule = column_named(rules).getField(column_named(rules))
+    columns = [of_rule.alias(QUERY)]
     for other, program in programs.items():
-        type = f"struct<{program.output_ddl}>"
-        own = functions.struct(*map(column_named, matches.columns))
+        type = f"struct<{answer_ddl(program)}>"
+        kept = [column for column in matches.columns if column != rules]
+        own = functions.struct(*map(column_named, kept))
         value = own if other == name else functions.lit(None)
         columns.append(value.cast(type).alias(other))
     return matches.select(*columns)
@@ -275,11 +281,12 @@ def _answers_of_task(
     number: the column of the parts' numbers. is_slice: the queries have the options of `program`
     that a slice changes.
     """
-    queries, changed = program.module["QUERIES"], {}
+    queries = programs_of(program.module["QUERIES"])
+    changed: dict[str, Any] = {}
     if is_slice:
         changed = {"positions": False, "at_end": program.plan.choice.at_end}
     programs = {
-        name: query.program.on_spark.with_options(clock=dict(clocks).get(name), **changed)
+        name: query.on_spark.with_options(clock=dict(clocks).get(name), **changed)
         for name, query in queries.items()
     }
     for name, batch in tables:

@@ -16,6 +16,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.rules.any_query import ordered_run
 from celc_runtime.run.feeding import ReadsRanges
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
+from celc_runtime.spark.input.parameters import planned
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.values.warned import warn
 
@@ -43,6 +44,8 @@ class ManyRuns:
             self._plan, ties_are_errors=options.ties_are_errors, numbered=options.numbered
         )
         self._programs = dict(group.programs)
+        # Those of queries FOR EACH say which events their rows can concern.
+        self._plans = {name: planned(program) for name, program in group.programs.items()}
         self._clocks = clocks or {}
         self._runs: dict[str, ReadsRanges] = {}
         self._next_position = 0
@@ -60,8 +63,7 @@ class ManyRuns:
             return
         positions = self._positions(prepared)
         relevant = RelevantRows(self._plan, events, prepared.parts)
-        for name, program in self._programs.items():
-            plan = program.plan
+        for name, plan in self._plans.items():
             part = events.select(self._read(plan, events))
             if positions is None or not can_do_without_rows(plan):
                 found = self._run(name).push(part)
@@ -132,13 +134,9 @@ def with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def can_do_without_rows(plan: Plan) -> bool:
-    """Whether a run needs only the relevant rows, if it gets their positions.
-
-    FOR EACH an index finds the rows of a table that an event concerns, so it is given all events.
-    """
+    """Whether a run needs only the relevant rows, if it gets their positions."""
     return (
         plan.source.relevant is not None
-        and plan.source.parameters is None
         and not plan.choice.deadlines
         and not why_not_numbered(plan)
     )

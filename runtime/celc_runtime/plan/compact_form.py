@@ -239,7 +239,7 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
         plan.answer.label_names,
         tuple(items),
         tuple(marks),
-        None if plan.source.parameters is None else pa.schema(_row_fields(plan)),
+        pa.schema(_row_fields(plan)) if _shows_row(plan) else None,
         _read_of_row(plan),
         has_starts(plan),
     )
@@ -312,7 +312,7 @@ def compact_schema(plan: Plan) -> pa.Schema:
     """The columns of a compact answer, without their meaning."""
     output = output_schema(plan)
     header = [output.field(place) for place in range(_keys(plan))]
-    if plan.source.parameters is not None:
+    if _shows_row(plan):
         header[-1] = header[-1].with_type(pa.struct(_row_fields(plan)))
     header += [output.field(_place_of(output, plan, name)) for name in _ends(plan)]
     types = event_schema(plan)
@@ -339,7 +339,8 @@ def compact_ddl(plan: Plan) -> list[tuple[str, str]]:
         event.append((name, ddl_of(type)))
     node = [(field.name, "INT") for field in NODE]
     header = [known[place] for place in places]
-    if plan.source.parameters is not None:
+    if _shows_row(plan):
+        assert plan.source.parameters is not None
         names = tuple(field.name for field in _row_fields(plan))
         header[_keys(plan) - 1] = plan.source.parameters.name, plan.row_ddl(names)
     return header + [
@@ -367,7 +368,11 @@ def _read_of_row(plan: Plan) -> tuple[tuple[str, str], ...]:
 
 
 def _keys(plan: Plan) -> int:
-    return len(plan.source.key_columns) + (plan.source.parameters is not None)
+    return len(plan.source.key_columns) + _shows_row(plan)
+
+
+def _shows_row(plan: Plan) -> bool:
+    return plan.source.parameters is not None and not plan.source.parameters.hidden
 
 
 def _ends(plan: Plan) -> list[str]:

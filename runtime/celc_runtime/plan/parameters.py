@@ -148,6 +148,11 @@ class Parameters:
     course: Course | None = None
     """How rows are followed where all events of a partition are at hand; None: they are not."""
     valid: Validity | None = None  # None: rows are valid at any time
+    named_by: str = ""
+    """The attribute that has the names of rules: each row is a query of its own, and the program
+    runs all of them (`celc_runtime.many.rules`). Empty: the rows are those of one query."""
+
+    hidden: bool = False  # whether the output has no column of the set
 
     def type_of(self, attribute: str) -> str:
         if self.valid is not None and attribute in (self.valid.first, self.valid.last):

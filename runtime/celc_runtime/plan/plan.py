@@ -514,7 +514,7 @@ class Plan:
         """The names of the output's columns, and their types in Spark SQL."""
         columns = [] if self.answer.match_id is None else [(MATCH_ID, "BINARY")]
         columns += [(name, self._ddl_type(name)) for name in self.source.partition_by]
-        if (rows := self.source.parameters) is not None:
+        if (rows := self.source.parameters) is not None and not rows.hidden:
             columns.append((rows.name, self.row_ddl(rows.shown)))
         if self.answer.totals is not None:
             places = self.place_columns(self.answer.totals)

@@ -162,6 +162,6 @@ def _totals_schema(plan: Plan, totals: Totals) -> pa.Schema:
 def _key_fields(plan: Plan) -> list[pa.Field]:
     source = plan.source
     fields = [pa.field(name, arrow_type(source.type_of(name))) for name in source.partition_by]
-    if source.parameters is not None:
+    if source.parameters is not None and not source.parameters.hidden:
         fields.append(pa.field(source.parameters.name, row_type(plan)))
     return fields

@@ -293,7 +293,7 @@ class AllRowPatterns:
 
         Raises ValueError for another query, TypeError for other answers.
         """
-        return rows_of(answers, name, [self._query.name])
+        return rows_of(answers, name, {self._query.name: self._query.name})
 
 
 class RowRoute:

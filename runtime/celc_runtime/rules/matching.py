@@ -193,7 +193,7 @@ def with_rows(
     numbers: np.ndarray | None = None,
     schema: pa.Schema | None = None,
 ) -> pa.RecordBatch:
-    """Matches of pairs, or compact answers, with the column of the parameter set.
+    """Matches of pairs, or compact answers, with the column of the parameter set, if it is shown.
 
     numbers: int64[matches], the numbers of the rows; None: they are the first column. schema: of
     what is returned; None: of matches.
@@ -206,13 +206,14 @@ def with_rows(
     if plan.answer.totals is not None:
         del columns[: len(plan.answer.totals.row_columns)]
     schema = schema or program.output_schema
-    type = schema.field(parameters.name).type
-    shown = [rows.columns[field.name].take(places) for field in type]
-    if shown:
-        structs = pa.StructArray.from_arrays(shown, fields=list(type))
-    else:
-        structs = pa.array([{}] * len(matches), type)
-    columns.insert(len(plan.source.partition_by), structs)
+    if not parameters.hidden:
+        type = schema.field(parameters.name).type
+        shown = [rows.columns[field.name].take(places) for field in type]
+        if shown:
+            structs = pa.StructArray.from_arrays(shown, fields=list(type))
+        else:
+            structs = pa.array([{}] * len(matches), type)
+        columns.insert(len(plan.source.partition_by), structs)
     if ids is not None:
         if "hashes" not in rows.kept:
             declared = {one.name: rows.columns[one.name] for one in parameters.attributes}

@@ -13,6 +13,7 @@ from celc_runtime.chain.all_tables import matches_of_module
 from celc_runtime.chain.streams.explain import explain_module
 from celc_runtime.chain.streams.match import Call, module_stream
 from celc_runtime.many.answers import rows_of
+from celc_runtime.many.rules import QueriesOfRules, programs_of
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program, warn_of_growth
 from celc_runtime.routes.rules import Route
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 class AllQueries:
     """All queries of a generated module, run in one pass over the events."""
 
-    def __init__(self, programs: Mapping[str, Program]) -> None:
-        self._programs = dict(programs)
+    def __init__(self, queries: Mapping[str, Any]) -> None:
+        self._queries = queries
+        self._programs = programs_of(queries)
 
     def match_all(
         self,
@@ -138,22 +140,31 @@ class AllQueries:
         slices = {name: slice_of(one, after, until) for name, one in programs.items()}
         made = {name: one for name, one in slices.items() if one is not None}
         if not made:
-            return matches_of_module(programs, events)
+            return self._by_name(matches_of_module(programs, events))
         for slice in made.values():
             slice.tell()
         read = EventsBetween(events, common_stretch(made.values()))
         found = matches_of_module({name: one.program for name, one in made.items()}, read)
-        return {
-            name: found[name].filter(one.rows.holds(found[name].column(one.rows.column)))
-            for name, one in made.items()
-        }
+        return self._by_name(
+            {
+                name: found[name].filter(one.rows.holds(found[name].column(one.rows.column)))
+                for name, one in made.items()
+            }
+        )
+
+    def _by_name(self, found: dict[str, pa.Table]) -> dict[str, pa.Table]:
+        if isinstance(self._queries, QueriesOfRules):
+            return self._queries.with_all_rules(found)
+        return found
 
     def rows(self, answers: Any, name: str) -> Any:
         """One query's part of the answers of `match_all` or `match_all_table`.
 
         Raises ValueError for an unknown query, TypeError for other answers.
         """
-        return rows_of(answers, name, self._programs)
+        if isinstance(self._queries, QueriesOfRules):
+            return rows_of(answers, name, self._queries.shapes)
+        return rows_of(answers, name, {one: one for one in self._queries})
 
     def _entered(self, route: Route, tables: Mapping[str, Any]) -> dict[str, Program]:
         """The programs with the tables of a call, if the route can run them all."""

@@ -24,6 +24,7 @@ from celc_runtime.many.answers import QUERY
 from celc_runtime.many.groups import of_inputs, reading_all
 from celc_runtime.many.near.on_spark import as_on_spark
 from celc_runtime.many.near.query import NearRuns
+from celc_runtime.many.rules import answer_ddl, answer_schema, programs_of
 from celc_runtime.plan.near.queries import TOLD
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.program import Program
@@ -130,7 +131,7 @@ class Group:
         """The columns of the rows."""
         if self.columns is None:
             return self.programs[self.outputs[0]].output_schema
-        fields = [pa.field(n, pa.struct(p.output_schema)) for n, p in self.columns.items()]
+        fields = [pa.field(n, pa.struct(answer_schema(p))) for n, p in self.columns.items()]
         return pa.schema([pa.field(QUERY, pa.string()), *fields])
 
     def schema_of(self, name: str) -> pa.Schema:
@@ -152,7 +153,7 @@ class Group:
         """The same in Spark's notation, without `kind`."""
         if self.columns is None:
             return self.programs[self.outputs[0]].output_ddl
-        columns = [f"{quoted(n)} STRUCT<{p.output_ddl}>" for n, p in self.columns.items()]
+        columns = [f"{quoted(n)} STRUCT<{answer_ddl(p)}>" for n, p in self.columns.items()]
         return ", ".join([f"{QUERY} STRING", *columns])
 
     @cached_property
@@ -252,8 +253,8 @@ def group_of(program: Program, wanted: Wanted) -> Group:
     if not wanted.names:
         return Group(levels_of(program), (program.name,), None)
     queries = {
-        name: query.program.with_options(tiebreak=wanted.tiebreak).on_spark
-        for name, query in program.module["QUERIES"].items()
+        name: query.with_options(tiebreak=wanted.tiebreak).on_spark
+        for name, query in programs_of(program.module["QUERIES"]).items()
     }
     return group_for(queries, wanted)
 

@@ -14,6 +14,7 @@ from celc_runtime.chain.streams.operators import Group, Served, Wanted, group_of
 from celc_runtime.chain.streams.packers import INPUT, UNIT, GroupPacker, packed, packers_of
 from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.many.answers import QUERY
+from celc_runtime.many.rules import parted
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.stream.buckets import group_of_label, labels_of_group
@@ -276,10 +277,9 @@ def _answers(
 def _wide(group: Group, tables: Mapping[str, pa.Table]) -> pa.Table:
     """Rows of several queries: in each, the columns of all other queries are NULL."""
     total = sum(map(len, tables.values()))
-    names = pa.concat_arrays(
-        [pa.repeat(pa.scalar(name, pa.string()), len(rows)) for name, rows in tables.items()]
-    )
-    columns = [names]
+    asked = [parted(group.programs[name], rows) for name, rows in tables.items()]
+    tables = {name: rows for name, (_, rows) in zip(tables, asked, strict=True)}
+    columns = [pa.concat_arrays([names for names, _ in asked])]
     for field in list(group.schema)[1:]:
         rows = tables.get(field.name)
         if rows is None:
