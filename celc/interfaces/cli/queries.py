@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from celc.core.given_functions import GivenFunction
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
-from celc.diagnostics.errors import render_all
+from celc.diagnostics.errors import CelError, render_all
 from celc.diagnostics.files import names_of, read_file
 from celc.diagnostics.source import Source
 from celc.interfaces.cli.declaring.schemas import schema_of
 from celc.interfaces.cli.output import tell
-from celc.interfaces.cli.problems import CommandProblem, words
+from celc.interfaces.cli.problems import QUERY_WRONG, CommandProblem, words
 from celc.options import Options
 
 if TYPE_CHECKING:
@@ -257,3 +257,11 @@ def dump_routes(parts: tuple[str, ...], names: Sequence[str]) -> str:
             line = WHOLE_PARTITIONS if query.plan.partition_by else ONE_PARTITION
         texts.append(f"{routes_text(query.program)}  {line}\n")
     return "\n".join(texts)
+
+
+def told(problems: Sequence[CelError]) -> int:
+    """Tell the errors of files; returns the exit code."""
+    count = sum(d.severity == "error" for one in problems for d in one.diagnostics)
+    shown = "\n\n".join(map(str, problems))
+    tell(f"{shown}\n\n{count} error{'s' if count != 1 else ''}")
+    return QUERY_WRONG

@@ -1,0 +1,1 @@
+"""`celc compile`: modules and statements of query files."""
