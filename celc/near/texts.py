@@ -25,7 +25,7 @@ from celc.diagnostics.source import Source, Span
 from celc.near import messages
 from celc.near.conditions import Names
 from celc.near.edits import Edit, quoted, spliced
-from celc.near.labels import types_of
+from celc.near.labels import atoms_of, types_of
 from celc.near.parts import Part, parts_of
 from celc.parse import syntax
 from celc.parse.trees import nodes_of
@@ -184,7 +184,10 @@ class _Writer:
     def __init__(self, query: syntax.Query, resolved: core.Query, source: Source) -> None:
         self.query_node, self.resolved, self.source = query, resolved, source
         self.labels = sorted(labels_bound(resolved.formula))
-        self.columns = {label: _column(number) for number, label in enumerate(self.labels)}
+        # Labels of the same atoms have the same rows: T and x of `T AS x`, if it is the only T.
+        atoms = {label: frozenset(of) for label, of in atoms_of(resolved.formula).items()}
+        numbers = {of: number for number, of in enumerate(dict.fromkeys(atoms.values()))}
+        self.columns = {label: _column(numbers[atoms[label]]) for label in self.labels}
         self.types = types_of(resolved.formula)
 
     def query(
@@ -200,7 +203,7 @@ class _Writer:
         `touched`, without matches that have an event of a match of the query."""
         labels = [one for one in self.labels if one not in gone]
         items = self._items(gone) if touched else []
-        items += [self._rows(label) for label in labels]
+        items += self._rows(labels)
         if marked is not None:
             items.append(f"{quoted(marked)}[{quoted(ROW)}]")
         around = list(edits)
@@ -230,8 +233,10 @@ class _Writer:
     def _shown(self) -> str:
         return ", ".join(self._items(frozenset())) or "NONE"
 
-    def _rows(self, label: str) -> str:
-        return f"COLLECT({quoted(label)}.{quoted(ROW)}) AS {quoted(self.columns[label])}"
+    def _rows(self, labels: Iterable[str]) -> Iterator[str]:
+        """Lists of the rows of labels, each list once."""
+        for column, label in {self.columns[one]: one for one in labels}.items():
+            yield f"COLLECT({quoted(label)}.{quoted(ROW)}) AS {quoted(column)}"
 
     def _rest(self, edits: list[Edit]) -> str:
         """The text from FROM on, without what chooses among matches."""
