@@ -63,6 +63,8 @@ def near_query_text(rng: random.Random) -> str:
     conditions = [
         _clause(rng, labels, iterated, for_each) for _ in range(rng.choice((0, 1, 1, 1, 2)))
     ]
+    if count > 1 and rng.random() < 0.2:  # only events with one id are in a match
+        conditions += [f"{one}.id = {labels[0]}.id" for one in labels[1:]]
     if conditions:
         formula = f"({formula}) FILTER {' AND '.join(conditions)}"
     chosen = rng.choice(("*", "*", "*", labels[-1], "NXT *", "FIRST *"))

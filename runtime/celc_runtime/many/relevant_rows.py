@@ -8,6 +8,7 @@ absence of frequent events: between two rows that a match can contain, it reads 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -85,7 +86,7 @@ class RelevantRows:
             for one in plan.source.relevant:
                 every = (*one.ways, *one.idempotent) or ((),)
                 ways |= dict.fromkeys(_asked((one.stream, one.type), every, unknown))
-        return self.on_ways(ways)
+        return self.on_ways(_widest(ways))
 
     def ways_in_matches(
         self, plan: Plan, types: Iterable[tuple[str, str]], unknown: str | None = None
@@ -291,6 +292,34 @@ def _asked(type: tuple[str, str], ways: Iterable[Way], unknown: str | None) -> I
     """Ways of a type without the clauses that ask for an unknown attribute."""
     for way in ways:
         yield type, tuple(c for c in way if all(test.attribute != unknown for test in c))
+
+
+def _widest(ways: Iterable[TypedWay]) -> list[TypedWay]:
+    """The ways without those whose rows all are on another one: of `v > 36` and `v > 40` one."""
+    kept: list[TypedWay] = []
+    for way in ways:
+        if not any(_is_within(way, other) for other in kept):
+            kept = [other for other in kept if not _is_within(other, way)] + [way]
+    return kept
+
+
+def _is_within(way: TypedWay, wider: TypedWay) -> bool:
+    """Whether each row on a way is seen to be on another one."""
+    return way[0] == wider[0] and all(
+        any(all(any(map(partial(_implies, one), clause)) for one in given) for given in way[1])
+        for clause in wider[1]
+    )
+
+
+def _implies(test: AttributeTest, other: AttributeTest) -> bool:
+    """Whether one test is seen to hold only where another does."""
+    sign = test.operator[0]
+    if test == other or sign not in "<>" or other.operator[0] != sign:
+        return test == other
+    (bound,), (further,) = other.operands, test.operands
+    if (test.attribute, test.type) != (other.attribute, other.type) or further == bound:
+        return False
+    return bool(further < bound if sign == "<" else further > bound)  # type: ignore[operator]
 
 
 def _holds_of_text(test: AttributeTest, value: str) -> bool:

@@ -54,11 +54,11 @@ def nearest(
     near = _with_least(near, groups, ends)
     near = near[np.argsort(groups[near], kind="stable")]
     begins = np.cumsum([0, *sizes])
-    chosen = _without_ties(near, groups[near], found, begins, shown)
+    chosen = np.sort(_without_ties(near, groups[near], found, begins, shown))
     numbers = np.searchsorted(begins, chosen, "right") - 1
     rows = chosen - begins[numbers]
     # Rows are numbered part by part.
-    in_order = np.lexsort((rows, numbers, _first_events(found, numbers, rows)))
+    in_order = np.argsort(_first_events(found, numbers, rows), kind="stable")
     return numbers[in_order], rows[in_order]
 
 
