@@ -55,7 +55,7 @@ class Diagnostic:
         parts = [
             f"{visible(source.name)}:{line}:{column}: {self.severity}[{self.code}]: "
             f"{visible(self.message)}",
-            *_excerpt(source, self.span),
+            *excerpt(source, self.span),
         ]
         for related in self.related:
             related_line, related_column = source.line_and_column(related.span.start)
@@ -63,12 +63,13 @@ class Diagnostic:
                 f"note: {visible(source.name)}:{related_line}:{related_column}: "
                 f"{visible(related.text)}"
             )
-            parts.extend(_excerpt(source, related.span))
+            parts.extend(excerpt(source, related.span))
         parts.extend(f"help: {visible(text)}" for text in self.help)
         return "\n".join(parts)
 
 
-def _excerpt(source: Source, span: Span) -> list[str]:
+def excerpt(source: Source, span: Span) -> list[str]:
+    """The line of the text in which a span begins, and carets under the span."""
     line, column = source.line_and_column(span.start)
     text = source.line_text(line)
     begin = min(column - 1, len(text))

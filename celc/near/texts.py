@@ -4,6 +4,7 @@ part that can bend, and one for each comparison that measures it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.near.queries import (
@@ -20,7 +21,7 @@ from celc_runtime.plan.near.queries import (
 
 from celc.core import formula as core
 from celc.core.traversal import labels_bound
-from celc.diagnostics.errors import CelError, Diagnostic
+from celc.diagnostics.errors import CelError, Diagnostic, excerpt
 from celc.diagnostics.source import Source, Span
 from celc.near import messages
 from celc.near.conditions import Names
@@ -95,6 +96,8 @@ def near_texts(
         tuple(one.label for one in resolved.output if isinstance(one, core.OutputLabel)),
         waits and at_end == "open",
         positions,
+        place=_shown(source, place_of(query)),
+        window_place=_shown(source, (query.window or query).span),
     )
     return NearTexts(text, plan, left_out)
 
@@ -156,6 +159,12 @@ def _check_names(
 def place_of(query: syntax.Query) -> Span:
     """Where a message about a whole query points: its SELECT."""
     return query.span if query.select is None else query.select.span
+
+
+def _shown(source: Source, span: Span) -> str:
+    """A place in the text as errors show it. A module is the same in each folder."""
+    line, column = source.line_and_column(span.start)
+    return "\n".join((f"{Path(source.name).name}:{line}:{column}", *excerpt(source, span)))
 
 
 def _declared(file: syntax.File, source: Source) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from celc_runtime.chain.all_on_spark import read_plan, wide
 from celc_runtime.chain.columns import declared_types
 from celc_runtime.chain.streams.header import first_unit
+from celc_runtime.chain.streams.near.reading import refused
 from celc_runtime.chain.streams.operators import (
     Group,
     Wanted,
@@ -145,10 +146,7 @@ def near_stream(
     elif source.made & {*source.partition_by, *source.order_by}:
         why = "a column of its PARTITION BY or its order is computed"
     if why is not None:
-        raise EventError(
-            f"query {near.plan.query!r} has no near misses on a stream: {why}: use near_misses on "
-            "the events as a table"
-        )
+        raise refused(near.plan, f"{why}:", near.plan.place)
     group = near_group(near, given, tiebreak)
     if any(name.casefold() == "kind" for name in group.schema.names):
         raise EventError(

@@ -132,6 +132,8 @@ class NearPlan:
       an event; not for each query.
     - `tied`: for a query an attribute with one value in all events of a match, and in all that can
       keep them from being one; not for each query.
+    - `place`, `window_place`: of the query and its WITHIN, for errors: file, line and column, then
+      the line of the text, and carets.
     """
 
     query: str
@@ -143,6 +145,8 @@ class NearPlan:
     positions: bool
     needs: tuple[tuple[str, tuple[tuple[tuple[str, str], ...], ...]], ...] = ()
     tied: tuple[tuple[str, str], ...] = ()
+    place: str = ""
+    window_place: str = ""
 
     @property
     def lists(self) -> tuple[str, ...]:

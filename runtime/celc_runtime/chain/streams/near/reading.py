@@ -17,7 +17,7 @@ from celc_runtime.chain.streams.units import Unit
 from celc_runtime.many.near.query import NearRuns
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.frozen import frozen
-from celc_runtime.plan.near.queries import MATCHES, NearPlan, Took
+from celc_runtime.plan.near.queries import MATCHES, NearPlan
 from celc_runtime.plan.plan import Answer, Choice, Matching, Plan, Window
 from celc_runtime.program import Program
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
@@ -108,7 +108,7 @@ def _looked_back(plan: Plan) -> int:
 
 def _check(near: NearPlan, program: Program) -> None:
     """Raises EventError for a query whose near misses no time settles."""
-    plan, name = program.plan, near.query
+    plan, shown = program.plan, near.place
     window = plan.matching.window
     if window is None and not plan.matching.one_event:
         why = "it has no WITHIN, so that any later event can make a match of what a near miss has"
@@ -116,11 +116,8 @@ def _check(near: NearPlan, program: Program) -> None:
     elif window is not None and (
         window.unit == "EVENTS" or window.attribute not in (None, plan.source.order_by[0])
     ):
-        text, line, column = _written_window(near)
-        why = (
-            f"its {text} (line {line}, column {column}) is no time on the order column, so that no "
-            "watermark says when it is over"
-        )
+        shown = near.window_place
+        why = "its WITHIN is no time on the order column, so that no watermark says when it is over"
         instead = f"measure it on {plan.source.order_by[0]!r}"
     elif program.sees_all or len(program.contexts) or plan.matching.nested_selectors:
         why = "a selector inside its formula depends on events long before the window"
@@ -130,13 +127,14 @@ def _check(near: NearPlan, program: Program) -> None:
         instead = f"measure it on {plan.source.order_by[0]!r}"
     else:
         return
-    raise EventError(
-        f"query {name!r} has no near misses on a stream: {why}: {instead}, or use near_misses on "
-        "the events as a table"
+    raise refused(near, f"{why}: {instead}, or", shown)
+
+
+def refused(near: NearPlan, why: str, place: str) -> EventError:
+    """A query without near misses on a stream; `place` as in `NearPlan`, empty in a module that
+    does not have it."""
+    at, _, line = place.partition("\n")
+    told = f"query {near.query!r} has no near misses on a stream: {why} use near_misses on the "
+    return EventError(
+        f"{at}: {told}events as a table\n{line}" if at else f"{told}events as a table"
     )
-
-
-def _written_window(near: NearPlan) -> tuple[str, int, int]:
-    """The text of the clause WITHIN and its place, from 1: the last window that bends."""
-    windows = [one for one in near.bent if isinstance(one.measure, Took)]
-    return windows[-1].part, windows[-1].line, windows[-1].column
