@@ -1,8 +1,9 @@
-"""How long a match takes to come: `match_stream` beside Spark's own windowed count.
+"""How long a match takes to come: `match_stream` beside Spark's own windowed count, and beside an
+operator in Python that does nothing.
 
     python benchmarks/delays.py [--rates 1000,10000,100000] [--triggers 0,1] [--seconds 8]
 
-Both read the `rate` source, have a watermark without a delay, the same trigger, state store and
+All read the `rate` source, have a watermark without a delay, the same trigger, state store and
 sink, and run one after another in one session. The *delay* of a row is the time from the moment at
 which the source has the event that moves the watermark as far as the row asks, to the moment at
 which a function of `foreachBatch` has the row. For a match that event is its own last one, for the
@@ -11,11 +12,16 @@ seconds, so an event is there when its second is over. Micro-batches of the firs
 counted (`WARM_UP`), nor is anything of a stream that runs before all others, while the JVM compiles
 what Spark plans with.
 
-A line shows p50 and p99 of both in seconds and their ratio, the median of a micro-batch, and where
-it goes: for Spark's count and for celc the parts that Spark reports (planning, the operator and its
-sink, logs), and of celc the time in the kernel and in the state.
+The operator that does *nothing* is the floor: it has the plan of `match_stream` (two functions over
+Arrow batches, a shuffle between them, and `transformWithState` in Python with as many buckets), and
+nothing in it. A bucket stores eight bytes and a timer, and returns one row when the watermark has
+passed its first event. What it takes longer than Spark's count, no matcher in Python can save.
 
-With all rates and triggers, and the seconds as they are, this ends within four minutes on two idle
+A line shows p50 and p99 of all three in seconds and their ratio to the count, the median of a
+micro-batch, and where it goes: the parts that Spark reports (planning, the operator and its sink,
+logs), and of celc the time in the kernel and in the state.
+
+With all rates and triggers, and the seconds as they are, this ends within six minutes on two idle
 cores. A loaded machine makes all figures longer, and the ratio less certain.
 """
 
@@ -29,9 +35,16 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from celc_runtime.stream.buckets import labels_of
+from celc_runtime.stream.match import chosen_api, default_buckets, in_buckets
+from celc_runtime.stream.one_bucket.step import Step
 from spark_jobs import session
 from streaming import SETTINGS
 
@@ -123,6 +136,73 @@ def counts(rows: DataFrame) -> DataFrame:
     return counted.selectExpr("window.end AS asks")
 
 
+def nothing(rows: DataFrame) -> DataFrame:
+    """The plan of `matches` without a matcher: rows as the watermark passes the events."""
+    from pyspark.sql import functions
+
+    wanted = functions.expr("type IN ('A', 'B')") | functions.col("timestamp").isNull()
+    marked = rows.withWatermark("timestamp", "0 seconds").where(wanted)
+    buckets = default_buckets(rows.sparkSession)
+    return in_buckets(
+        marked.select("id", "timestamp"),
+        partial(_first_times, labels_of(buckets)),
+        _Nothing,
+        _shown,
+        "asks TIMESTAMP",
+        api=chosen_api(None),
+        metrics="nothing",
+        step_ddl="rows BIGINT, asks BIGINT",
+        counts=("rows",),
+    )
+
+
+def _first_times(labels: np.ndarray, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The first time of the rows of each bucket, in milliseconds."""
+    for batch in batches:
+        if not len(batch):
+            continue
+        buckets = batch.column("id").to_numpy() % len(labels)
+        times = batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000
+        found = np.unique(buckets)
+        first = [int(times[buckets == one].min()).to_bytes(8, "little") for one in found]
+        arrays = [pa.array(labels[found], pa.int32()), pa.array(first, pa.binary())]
+        yield pa.RecordBatch.from_arrays(arrays, names=["bucket", "events"])
+
+
+class _Nothing:
+    """What a bucket does, as the processor of `match_stream` calls it: it has the first time that
+    the watermark has not passed."""
+
+    @staticmethod
+    def text_of(data: bytes) -> str:
+        return data.hex()
+
+    @staticmethod
+    def bytes_of(text: str) -> bytes:
+        return bytes.fromhex(text)
+
+    def step(
+        self, label: int, header: bytes | None, load: Any, blocks: list[bytes], watermark: int
+    ) -> tuple[Step, list[dict[str, Any]]]:
+        before = int.from_bytes(header or b"", "little")
+        times = [int.from_bytes(block, "little") for block in blocks]
+        is_due = 0 < before < watermark
+        waits = [*times, *([before] if before and not is_due else [])]
+        now = min(waits, default=0)
+        step = Step(None, now.to_bytes(8, "little"))  # type: ignore[arg-type]
+        if now != before:
+            step.unset_timers = [before] if before else []
+            step.set_timers = [now] if now else []
+        return step, [{"rows": len(blocks), "asks": watermark if is_due else None}]
+
+
+def _shown(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The watermarks at which buckets had something due."""
+    for batch in batches:
+        times = pc.multiply(batch.column("asks").drop_null(), 1000)
+        yield pa.RecordBatch.from_arrays([times.cast(pa.timestamp("us", "UTC"))], names=["asks"])
+
+
 def delays(stream: DataFrame, trigger: str, seconds: float) -> Delays:
     """The delays of the rows of a stream that is measured for so long."""
     found: list[tuple[float, Sequence[dt.datetime]]] = []
@@ -168,21 +248,24 @@ def lines(rates: Iterable[int], triggers: Iterable[int], seconds: float) -> Iter
         delays(matches(events(spark, 10_000)), "0 seconds", FIRST)
         for rate in rates:
             for trigger in triggers:
-                both = [
+                found = [
                     delays(made(events(spark, rate)), f"{trigger} seconds", seconds)
-                    for made in (matches, counts)
+                    for made in (matches, counts, nothing)
                 ]
-                yield line(rate, trigger, *both)
+                yield line(rate, trigger, *found)
 
 
-def line(rate: int, trigger: int, ours: Delays, theirs: Delays) -> str:
+def line(rate: int, trigger: int, ours: Delays, theirs: Delays, idle: Delays) -> str:
     """What was measured, in words."""
     parts = []
     for part in (0.5, 0.99):
-        one, other = ours.quantile(part), theirs.quantile(part)
-        parts.append(f"p{100 * part:.0f} {one:.2f} beside {other:.2f} s, {one / other:.2f} x")
+        one, other, floor = (some.quantile(part) for some in (ours, theirs, idle))
+        parts.append(
+            f"p{100 * part:.0f} {one:.2f} beside {other:.2f} s, {one / other:.2f} x "
+            f"(nothing: {floor:.2f} s, {floor / other:.2f} x)"
+        )
     told = [f"{rate:>7,} events/s, processingTime={trigger} s: {'; '.join(parts)}"]
-    for name, of in (("match_stream", ours), ("count", theirs)):
+    for name, of in (("match_stream", ours), ("count", theirs), ("nothing", idle)):
         where = ", ".join(f"{part} {of.median(*names):.0f}" for part, names in _PARTS.items())
         more = ""
         if of is ours:

@@ -76,7 +76,7 @@ _NUMBER = "nr"
 _VERSION = "version"
 """An attribute of the set that versions of one row share."""
 
-_NOT_YET = {"parameter-without-event", "computed-pattern"}
+_NOT_YET = {"parameter-without-event", "computed-pattern", "function-of-set"}
 """What cannot be compiled yet."""
 
 _MEANINGLESS = {"compared-types", "parameters-as-label", "call-arguments", "constant-in-total"}
