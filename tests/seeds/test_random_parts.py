@@ -21,6 +21,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.plan.errors import EventError
 from celc_runtime.rules import any_query
 from celc_runtime.run import parts, ranges, threads
+from celc_runtime.run.walk.adjoining_runs import AdjoiningRunsWalk
 from celc_runtime.run.walk.by_definition import DefinitionWalk
 from celc_runtime.run.walk.checked import CheckedWalk
 from celc_runtime.run.walk.longest_runs import LongestRunsWalk
@@ -67,7 +68,9 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         patch.setattr(parts, "side_by_side", side_by_side)
         patch.setattr(any_query, "answer_of_parts", of_parts)
         patch.setattr(any_query, "NOTED_ROWS", 1)
-        for walk in (CheckedWalk, DefinitionWalk, LongestRunsWalk, SelectorWalk):
+        for walk in (
+            *(AdjoiningRunsWalk, CheckedWalk, DefinitionWalk, LongestRunsWalk, SelectorWalk),
+        ):
             patch.setattr(walk, "most_rows", 3)
         yield found
 

@@ -57,23 +57,23 @@ def adjoining_query(rng: random.Random) -> str:
     if rng.random() < 0.1:
         formula = f"({formula}):+"
     conditions = [_between(rng, labels) for _ in range(rng.choice((0, 1, 1, 2, 3)))]
-    where = f"({formula}) FILTER {' AND '.join(conditions)}" if conditions else formula
+    if conditions:
+        formula = f"({formula}) FILTER {' AND '.join(conditions)}"
+    if hides := rng.random() < 0.25:  # the events of other labels count for no choice then
+        formula = f"PROJECT[{rng.choice(labels)}]({formula})"
     if rng.random() < 0.3:
-        length = rng.choice(("1 EVENTS", "2 EVENTS", "2 [ts]", "FIRST"))
+        length = rng.choice(("1 EVENTS", "2 EVENTS", "2 [ts]", "3 EVENTS"))
         absent = rng.choice(("A AS q", "(B AS q)", "(A OR B) AS q", "(A AS q ; B)"))
-        asked = ""
-        if "; B" not in absent and rng.random() < 0.7:
-            asked = f" FILTER q.value {rng.choice('<>')} {labels[0]}.value"
-        if length == "FIRST":
-            length = "3 EVENTS"
-        where = f"(!({absent}{asked}) FOR {length} ; {formula})"
-        if conditions:
-            where += f" FILTER {' AND '.join(conditions)}"
+        if "; B" not in absent and not hides and rng.random() < 0.7:
+            absent += f" FILTER q.value {rng.choice('<>')} {labels[0]}.value"
+        formula = f"(!({absent}) FOR {length} ; {formula})"
     shown = rng.choice(("*", "*", "NONE", labels[0], labels[-1], ", ".join(labels[:2])))
     if rng.random() < 0.2:
         shown = f"FIRST({labels[0]}.ts) AS t1, COUNT({labels[-1]}) AS n"
+    if hides:
+        shown = rng.choice(("*", "NONE"))
     lines = [f"SELECT {rng.choice(('LONGEST', 'LONGEST', 'LONGEST DISJOINT'))} {shown}", "FROM S"]
-    lines.append(f"WHERE {where}")
+    lines.append(f"WHERE {formula}")
     if rng.random() < 0.4:
         lines.append("PARTITION BY id")
     if rng.random() < 0.3:

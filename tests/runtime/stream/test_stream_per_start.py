@@ -13,7 +13,8 @@ from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.stream.formats import StreamOptions
 from engines import engines, interpreted, only_query, table_of
-from strategies import EVERYTHING, SHORTER, Feature, random_query, random_stream
+from strategies import DECLARATION, EVERYTHING, SHORTER, Feature, random_query, random_stream
+from strategies_runs import adjoining_query
 from streams_by_hand import EVENT_TIME, Operator, instant, streamed, timed
 
 import celc
@@ -24,10 +25,12 @@ _WAITING = _FEATURES | {Feature.NOT_BEFORE, Feature.LIMIT}
 _LATE = _WAITING | {Feature.NOT_AFTER}
 
 
-def _check(seed: int, features: frozenset[Feature] = _FEATURES) -> int:
-    """Compare a stream with the same events as a table; returns the number of matches."""
+def _check(seed: int, features: frozenset[Feature] = _FEATURES, *, adjoining: bool = False) -> int:
+    """Compare a stream with the same events as a table; returns the number of matches.
+    `adjoining`: of a query for runs of neighbours that adjoin."""
     rng = random.Random(seed)
-    text = timed(random_query(rng, features, depth=2))
+    text = DECLARATION + adjoining_query(rng) if adjoining else random_query(rng, features, depth=2)
+    text = timed(text)
     limit = f"LIMIT {rng.choice((1, 1, 2))}\n" if "LIMIT" in text or rng.random() < 0.4 else ""
     text = re.sub(r"LIMIT .*\n", "", text)
     if features is not _FEATURES:
@@ -56,6 +59,7 @@ def _check(seed: int, features: frozenset[Feature] = _FEATURES) -> int:
     events, time = random_stream(rng, rng.randint(5, 18), nulls=0), 1
     for row, event in enumerate(events):
         event["id"] = rng.choice((1, 1, 2))
+        event["type"] = rng.choice("AAAB") if adjoining else event["type"]
         event[EVENT_TIME], event["row"] = instant(time), row
         time += rng.choice((1, 1, 2, 5) if features is _FEATURES else (0, 1, 1, 2, 5))
     options = StreamOptions({"row": "LONG"} if ties else {}, buckets=rng.choice((1, 2)))
@@ -74,6 +78,10 @@ def test_streams_have_the_rows_of_tables() -> None:
 
 def test_those_with_absences_before_and_limits_too() -> None:
     assert sum(_check(seed, _WAITING) for seed in range(60)) >= 20
+
+
+def test_runs_that_adjoin_too() -> None:
+    assert sum(_check(seed, _WAITING, adjoining=True) for seed in range(24)) >= 10
 
 
 def test_those_with_absences_at_their_ends_too() -> None:
