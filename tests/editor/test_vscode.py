@@ -17,6 +17,7 @@ from places import ROOT
 
 from celc.diagnostics.source import Source
 from celc.editor.languages import CEL
+from celc.parse.parser import parse
 
 
 def test_the_manifest_names_what_the_tool_packs() -> None:
@@ -35,8 +36,7 @@ def test_each_snippet_is_a_query() -> None:
     assert len(found) >= 15
     for title, snippet in found.items():
         text = re.sub(r"\\([$}\\])", r"\1", "\n".join(snippet["body"]))
-        wrong = [one for one in CEL.check(Source("q.cel", text)) if one.severity == "error"]
-        assert wrong == [], title
+        assert parse(Source("q.cel", text)).queries, title
 
 
 _PATHS = ("main", "path", "configuration")

@@ -16,7 +16,7 @@ from celc.editor.beside import Ended
 
 SECONDS = 10.0
 _MOST_WRITTEN = 4 << 20  # bytes, of each file and of the answer
-_MOST_MEMORY = 4 << 30  # bytes of addresses, of which libraries take a gigabyte
+_MOST_MEMORY = 4 << 30  # bytes that can be written, of which libraries reserve a gigabyte
 
 
 def run(words: Sequence[str], seconds: float = SECONDS) -> Ended:
@@ -56,7 +56,7 @@ def limit(seconds: float) -> None:
     for what, most in (
         (resource.RLIMIT_CPU, int(seconds) + 1),
         (resource.RLIMIT_FSIZE, _MOST_WRITTEN),
-        (resource.RLIMIT_AS, _MOST_MEMORY),
+        (resource.RLIMIT_DATA, _MOST_MEMORY),
     ):
         _, highest = resource.getrlimit(what)
         if highest == resource.RLIM_INFINITY or most < highest:
