@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ TOLERATED = {
     "misplaced-for": "FOR is read with any operand",
     "misplaced-optional": "`?` is read with any operand",
     "misplaced-prior": "PRIOR is read in any argument",
+    "misplaced-is": "a name behind IS is a type, which a value has not",
     "negation-at-end": "`!` is read with any operand",
     "negation-contiguous": "`!` is read between any two signs",
     "negation-twice": "`!` is read with any operand",
@@ -43,13 +45,16 @@ TOLERATED = {
     "unnamed-query": "several queries need names",
     # The tokens differ.
     "bad-number": "a word directly behind a number begins a token of its own",
-    # celc looks at one or two words ahead where a word can be a name or a keyword; Lezer goes on
-    # with both, and keeps the one that fits.
-    "selector-without-items": "`SELECT LAST` of a label that is called like a selector",
-    "unexpected": "`SELECT STRICT * x` as a product",
-    "unknown-clause": "the same, with a word that celc takes for a clause",
 }
 """Texts that Lezer reads and celc refuses: the codes of their errors, and why."""
+
+# After SELECT such a word can be a name as well. celc looks at the next word to decide; Lezer goes
+# on with both, and keeps the one that fits: `SELECT STRICT * x` as a product.
+AFTER_SELECT = re.compile(
+    r"\bSELECT\s+(ANY|STRICT|NXT|NEXT|LAST|MAX|FIRST|LONGEST|DISJOINT|FLAT|TOTAL|COLLAPSED)\b",
+    re.IGNORECASE,
+)
+OF_SELECT = {"unexpected", "unknown-clause", "selector-without-items"}
 
 
 def test_the_scripts_are_made_of_the_grammar() -> None:
@@ -116,7 +121,8 @@ def test_lezer_reads_what_celc_reads(tmp_path: Path) -> None:
             parse(Source("q.cel", text))
         except CelError as problem:
             codes = {one.code for one in problem.diagnostics if one.severity == "error"}
-            assert place >= 0 or codes <= TOLERATED.keys(), (codes, text)
+            tolerated = TOLERATED.keys() | (OF_SELECT if AFTER_SELECT.search(text) else ())
+            assert place >= 0 or codes <= tolerated, (codes, text)
         else:
             assert place < 0, (text[:place], text[place:])
             read += 1
