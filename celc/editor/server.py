@@ -101,6 +101,14 @@ class _Checks:
         self._choices = choices
         self._runs = runs
         self._beside: Beside[tuple[Diagnostic, ...]] = Beside()
+        # By the address of a document: a text, and what was found in it when it was told last.
+        self._told: dict[str, tuple[str, tuple[Diagnostic, ...]]] = {}
+
+    async def known(self, document: Document) -> tuple[Diagnostic, ...]:
+        """What was told of a document, if that was of its present text; else what is found now.
+        Editors ask for changes wherever the cursor goes."""
+        text, found = self._told.get(document.uri, (None, ()))
+        return found if text == document.source.text else await self.found(document)
 
     async def found(self, document: Document) -> tuple[Diagnostic, ...]:
         """The errors and warnings of a document; none where it has changed meanwhile."""
@@ -120,9 +128,11 @@ class _Checks:
         """Tell the editor the errors, warnings and hints of a document; whether there are no
         errors."""
         document = Document(self._server, uri)
-        found = [_diagnostic(document, one) for one in await self.found(document)]
+        known = await self.found(document)
+        found = [_diagnostic(document, one) for one in known]
         is_right = all(one.severity != lsp.DiagnosticSeverity.Error for one in found)
         if document.is_open:
+            self._told[uri] = document.source.text, known
             found += self._runs.hints(document)
             self._server.text_document_publish_diagnostics(
                 lsp.PublishDiagnosticsParams(uri, found, document.version)
@@ -245,7 +255,7 @@ def _offer_changes(server: LanguageServer, choices: Choices, checks: _Checks) ->
         start, end = document.offset(params.range.start), document.offset(params.range.end)
         return [
             _action(document, found, fix)
-            for found in await checks.found(document)
+            for found in await checks.known(document)
             if found.span.start <= end and start <= found.span.end
             for fix in found.fixes
         ]

@@ -216,7 +216,8 @@ def _add_run(commands: Any) -> None:
         "events",
         nargs="*",
         metavar="EVENTS",
-        help="files, folders, patterns of names in quotes, or - for standard input",
+        help="files, folders, patterns of names in quotes, or - for standard input (default: the "
+        "setting events)",
     )
     run.add_argument(
         "--table",
