@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from celc_runtime.query import CompiledQuery
+
+from celc.driver.matcher import Matcher
 from celc.driver.pipeline import Compilation
 from celc.driver.proof_runs import listed_by
+from celc.driver.proved_answers import rows_of_module
 from celc.verify.prove.code.steps import listing_step
 from celc.verify.prove.representations import Representations
-from celc.verify.prove.steps import verdicts
+from celc.verify.prove.steps import ASSUMED, STEPS
 from celc.verify.prove.verdict import Verdict, timed
 
 
@@ -31,8 +35,13 @@ def representations(compilation: Compilation, module: str) -> Iterator[Represent
 
 
 def proofs(compilation: Compilation, module: str) -> Iterator[tuple[str, tuple[Verdict, ...]]]:
-    """The name of each query of a module, with its verdicts."""
+    """The name of each query of a module, with its verdicts in the order of the passes."""
+    queries = Matcher(module).queries
     for given in representations(compilation, module):
         name = given.query.name
-        listed = timed(lambda: listing_step(given, listed_by(module, name)))  # noqa: B023
-        yield name, (listed, *verdicts(given))
+        query = queries[name]
+        assert isinstance(query, CompiledQuery)
+        found = [timed(step, given) for step in STEPS]
+        found.append(timed(listing_step, given, listed_by(module, name)))
+        found.append(timed(rows_of_module, given, query))
+        yield name, (*found, *ASSUMED)

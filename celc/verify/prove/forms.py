@@ -39,7 +39,7 @@ class Forms(Evaluator):
         self, stream: Stream, steps: Steps, *, whole: bool, satisfies: Satisfies | None = None
     ) -> None:
         super().__init__(stream, steps, whole=whole)
-        self._satisfies = self._by_values if satisfies is None else satisfies
+        self.satisfied = self._by_values if satisfies is None else satisfies
         self._outside: dict[int, tuple[str, ...]] = {}
 
     def outside(self, form: lp.NormalForm) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ class Forms(Evaluator):
         if last != end:
             return
         for place in range(first, last + 1):
-            if self._satisfies(form.type, form.clauses, place):
+            if self.satisfied(form.type, form.clauses, place):
                 yield first, frozenset((label, place) for label in form.labels)
 
     def _by_values(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from celc.verify.prove.code.steps import CODE_STEPS
 from celc.verify.prove.representations import Representations
 from celc.verify.prove.to_automaton import to_automaton, to_deterministic, to_minimal
 from celc.verify.prove.to_normal import to_normal
+from celc.verify.prove.to_parts import to_parts
 from celc.verify.prove.to_symbols import to_symbols
-from celc.verify.prove.verdict import Verdict, timed
+from celc.verify.prove.verdict import Verdict
 
 STEPS: tuple[Callable[[Representations], Verdict], ...] = (
     to_normal,
+    to_parts,
     to_symbols,
     to_automaton,
     to_deterministic,
@@ -30,10 +32,3 @@ ASSUMED = (
         "distribution", "assumed", "Spark hands the rows of a part over, all of them, in order"
     ),
 )
-
-
-def verdicts(given: Representations) -> Iterator[Verdict]:
-    """What holds of each step of one query, then what is assumed."""
-    for step in STEPS:
-        yield timed(lambda step=step: step(given))  # type: ignore[misc]
-    yield from ASSUMED

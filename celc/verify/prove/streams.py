@@ -267,7 +267,10 @@ def _events(
     if len(kept) > MOST_CLASSES:
         is_whole = False
         kept = draw.sample(kept, MOST_CLASSES)
-    return [*kept, {core.TYPE: ">"}], is_whole
+    declared_types = [one for stream in query.streams for one in stream.event_types]
+    texts = [f"{one.stream}>{one.name}" for one in declared_types if not one.is_rest]
+    others = [text for text in texts if text not in types]
+    return [*kept, *({core.TYPE: text} for text in others[:1])], is_whole
 
 
 def _answers(event: Event, predicates: Sequence[core.Predicate]) -> tuple[bool, ...]:

@@ -1,0 +1,263 @@
+"""The rows of a module are the matches of the formula: the module is run beside the definitions.
+
+The steps of `celc.verify.prove` compare what the passes make. This one runs what they made, with
+the runtime around it: conditions between events, keys, bounds, choices and the walk are in it as a
+user meets them. It is bounded by the streams that are tried, as Python and not as machine code.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from itertools import islice, product
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from celc_runtime.jit.kernels import taking_what_is_made
+from celc_runtime.plan.schemas import input_schema
+from celc_runtime.query import CompiledQuery
+
+from celc.core import formula as core
+from celc.verify.prove.definitions import Definitions
+from celc.verify.prove.matches import (
+    NOWHERE,
+    Match,
+    OutOfStepsError,
+    Steps,
+    Stream,
+    chosen,
+)
+from celc.verify.prove.representations import Representations
+from celc.verify.prove.streams import Event, check_understood, classes_of, following, parts_of
+from celc.verify.prove.to_normal import shown_labels
+from celc.verify.prove.verdict import NotUnderstoodError, Verdict
+
+STEP = "core formula → rows of the module"
+
+_SHORT = 120  # short streams that are run
+_LONGER = 120
+_STEPS = 60_000  # of the definition for one stream, so that none takes seconds
+
+_Row: TypeAlias = tuple[int, int, tuple[tuple[str, tuple[int, ...]], ...]]
+"""A row: start, end, and the positions of each label that is a column."""
+
+_Found: TypeAlias = tuple[int, int, frozenset[tuple[str, int]]]
+
+
+def rows_of_module(given: Representations, query: CompiledQuery) -> Verdict:
+    """Whether a module gives the rows that the definitions give, on streams of the query."""
+    try:
+        _check(given.query)
+        return _compared(given, query)
+    except NotUnderstoodError as problem:
+        return Verdict(STEP, "tested", str(problem))
+
+
+def _check(query: core.Query) -> None:
+    """Raises NotUnderstoodError for a query whose rows are more than its matches."""
+    check_understood(query)
+    for reason, is_so in (
+        ("uncertain time", query.uncertain is not None),
+        ("FOR EACH", query.parameters is not None),
+        ("TOTAL", query.total is not None),
+        ("COLLAPSED", query.collapsed),
+        ("LIMIT … PER", query.rate is not None),
+        ("functions of one event", bool(query.derived)),
+        ("OTHER", any(t.is_rest for stream in query.streams for t in stream.event_types)),
+        ("keys with alternatives", any(key.alternatives for key in query.partition_by)),
+    ):
+        if is_so:
+            raise NotUnderstoodError(reason)
+
+
+def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
+    query = given.query
+    windows = [one for one in parts_of(query.formula) if isinstance(one, core.Window)]
+    windows += [query.window] if query.window is not None else []
+    classes = classes_of(query, windows)
+    schema = input_schema(compiled.plan)
+    labels = tuple(o.label for o in query.output if isinstance(o, core.OutputLabel))
+    closed = compiled.with_options(at_end="closed")
+    runs = found = left_out = 0
+    longest = 0
+    length, short = _short_streams(classes.streams(_SHORT)[0], len(classes.events), classes.event)
+    for stream in (*short, *islice(following(query, classes), _LONGER)):
+        events = [_in_one_part(event, query) for event in stream]
+        try:
+            expected = expected_rows(given, events, classes.dates)
+        except OutOfStepsError:
+            left_out += 1
+            continue
+        with warnings.catch_warnings(), taking_what_is_made():
+            warnings.simplefilter("ignore")
+            rows = _rows(closed.match_table(_table(events, schema)), labels)
+        problem = _difference(query, expected, rows)
+        if problem is not None:
+            shown = "; ".join(str(event) for event in events)
+            return Verdict(STEP, "wrong", "they differ on a stream", f"on [{shown}] {problem}")
+        runs, found, longest = runs + 1, found + len(rows), max(longest, len(events))
+    what = (
+        f"the module was run as Python on all streams of {length} of {len(classes.events)} classes "
+        f"of events and on longer ones, {runs} in all with up to {longest} events: {found} rows, "
+        "all as defined"
+    )
+    if left_out:
+        what += f" ({left_out} streams took too many steps and were left out)"
+    if any(isinstance(one, core.OutputExpression) for one in query.output):
+        what += "; values of expressions in SELECT were not compared"
+    return Verdict(STEP, "bounded", what)
+
+
+def _short_streams(
+    length: int, classes: int, event: Callable[[int, int, Event | None], Event]
+) -> tuple[int, list[list[Event]]]:
+    """All streams of a length; shorter ones are their beginnings."""
+    found = []
+    for numbers in product(range(classes), repeat=length):
+        stream: list[Event] = []
+        for number in numbers:
+            stream.append(event(number, 0, stream[-1] if stream else None))
+        found.append(stream)
+    return length, found
+
+
+def _in_one_part(event: Event, query: core.Query) -> Event:
+    """The event with the same keys as all others."""
+    keys: dict[str, Any] = {}
+    for key in query.partition_by:
+        keys[key.name] = "p" if key.type is core.DataType.STRING else 1
+        if key.type is core.DataType.BOOLEAN:
+            keys[key.name] = True
+    return {**event, **keys}
+
+
+# --- what is expected -----------------------------------------------------------------------------
+
+
+def expected_rows(
+    given: Representations, events: Sequence[Event], dates: frozenset[str]
+) -> set[_Found]:
+    """The rows of a query over one part by the definitions, before LIMIT and ANY choose.
+
+    Raises NotUnderstoodError, and OutOfStepsError where the definition takes too many steps.
+    """
+    query = given.query
+    if query.consume_by == "NONE":
+        return _of_all(query, events, 0, dates)
+    found: set[_Found] = set()
+    first = 0
+    for end in range(len(events)):
+        here = {one for one in _of_all(query, events[: end + 1], first, dates) if one[1] == end}
+        found |= here
+        first = end + 1 if here else first
+    return found
+
+
+def _of_all(
+    query: core.Query, events: Sequence[Event], first: int, dates: frozenset[str]
+) -> set[_Found]:
+    order = query.order_by[0].name if query.order_by else None
+    stream = Stream(order, instants=query.simultaneous)
+    stream.dates = dates
+    stream.events.extend(events[first:])
+    definitions = Definitions(stream, Steps(_STEPS), whole=True)
+    found: list[tuple[int, int, frozenset[tuple[str, int]]]] = []
+    for end in range(len(stream.events)):
+        matches = definitions.scope(query.formula, NOWHERE, end)
+        if query.window is not None:
+            window = query.window
+            matches = frozenset(one for one in matches if stream.fits(window, one[0], end))
+        if query.strategy not in ("ALL", "ANY"):
+            matches = chosen(query.strategy, matches, _support)
+        found += [(start, end, mu) for start, mu in matches]
+    if query.per_start is not None:
+        found = _per_start(query, found)
+    shown = shown_labels(query)
+    return {
+        (
+            start + first,
+            end + first,
+            frozenset((label, place + first) for label, place in mu if label in shown),
+        )
+        for start, end, mu in found
+    }
+
+
+def _per_start(query: core.Query, found: Sequence[_Found]) -> list[_Found]:
+    assert query.per_start is not None
+    choose = min if query.per_start.end == "FIRST" else max
+    kept: list[_Found] = []
+    last = -1
+    for start in sorted({one[0] for one in found}):
+        if query.per_start.disjoint and start <= last:
+            continue
+        last = choose(end for i, end, _ in found if i == start)
+        here: frozenset[Match] = frozenset(
+            (start, mu) for i, end, mu in found if (i, end) == (start, last)
+        )
+        if query.compares_ends:
+            here = chosen("NXT", here, _support)
+        kept += [(start, last, mu) for _, mu in here]
+    return kept
+
+
+def _support(mu: frozenset[tuple[str, int]]) -> frozenset[int]:
+    return frozenset(place for _, place in mu)
+
+
+# --- what the module gives ------------------------------------------------------------------------
+
+
+def _table(events: Sequence[Event], schema: pa.Schema) -> pa.Table:
+    columns = []
+    for field in schema:
+        if field.name == "type":
+            values = [event[core.TYPE].partition(">")[2] for event in events]
+        elif field.name == "stream":
+            values = [event[core.TYPE].partition(">")[0] for event in events]
+        else:
+            values = [event.get(field.name) for event in events]
+        columns.append(_column(values, field.type))
+    return pa.table(columns, names=schema.names)
+
+
+def _column(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(type_):
+        made = [None if one is None else Decimal(one).scaleb(-type_.scale) for one in values]
+        return pa.array(made, type_)
+    if pa.types.is_date32(type_):
+        return pa.array(values, pa.int32()).cast(type_)
+    if pa.types.is_temporal(type_):
+        return pa.array(values, pa.int64()).cast(type_)
+    return pa.array(values, type_)
+
+
+def _rows(table: pa.Table, labels: Sequence[str]) -> list[_Row]:
+    return [
+        (
+            row["start_pos"],
+            row["end_pos"],
+            tuple((label, tuple(one["pos"] for one in row[label])) for label in labels),
+        )
+        for row in table.to_pylist()
+    ]
+
+
+def _difference(query: core.Query, expected: set[_Found], rows: Sequence[_Row]) -> str | None:
+    labels = tuple(o.label for o in query.output if isinstance(o, core.OutputLabel))
+    wanted = sorted(
+        (start, end, tuple((x, tuple(sorted(p for y, p in mu if y == x))) for x in labels))
+        for start, end, mu in expected
+    )
+    given = sorted(rows)
+    if query.limit is None and query.strategy != "ANY":
+        return None if given == wanted else f"the rows are {given} and not {wanted}"
+    most = 1 if query.limit is None else query.limit
+    if query.strategy == "ANY":
+        most = 1
+    for end in {one[1] for one in (*wanted, *given)}:
+        some, all_ = [o for o in given if o[1] == end], [o for o in wanted if o[1] == end]
+        if len(some) != min(most, len(all_)) or any(one not in all_ for one in some):
+            return f"the rows that end at {end} are {some}, at most {most} of {all_}"
+    return None
