@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 from celc_runtime.jit.kernels import taking_what_is_made
+from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.query import CompiledQuery
 
@@ -52,6 +53,8 @@ def rows_of_module(given: Representations, query: CompiledQuery) -> Verdict:
         return _compared(given, query)
     except NotUnderstoodError as problem:
         return Verdict(STEP, "tested", str(problem))
+    except EventError as problem:
+        return Verdict(STEP, "tested", f"the run refuses the streams that are made: {problem}")
 
 
 def _check(query: core.Query) -> None:

@@ -34,6 +34,10 @@ _BITS = {DataType.BYTE: 8, DataType.SHORT: 16, DataType.INT: 32, DataType.LONG: 
 _REAL = (DataType.FLOAT, DataType.DOUBLE)
 
 
+class MalformedError(Exception):
+    """A representation that has no meaning, which no pass may make; in words."""
+
+
 class _NothingBeforeError(Exception):
     """A comparison looks back to where nothing is."""
 
@@ -315,6 +319,9 @@ class OfStream:
 
     def _meaning(self, chosen: Mapping[str, int], sets: Mapping[str, Sequence[int]]) -> Meaning:
         def read(leaf: Leaf) -> Any:
+            single = isinstance(leaf, core.AttributeValue | core.Previous) or leaf.prior
+            if single and leaf.label not in chosen:
+                raise MalformedError(f"a condition reads {leaf.label!r}, and does not name it")
             if isinstance(leaf, core.AttributeValue):
                 return self.events[chosen[leaf.label]].get(leaf.attribute)
             positions = sets.get(leaf.label, ())

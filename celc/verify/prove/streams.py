@@ -28,9 +28,8 @@ MOST_CLASSES = 48  # of events, for each query; of more some are drawn
 _MOST_TRIED = 3000  # combinations of values of which classes are made
 _EXHAUSTIVE = 12_000  # streams that are tried of all classes
 _FOLLOWING = 400  # longer streams
+_DAY = 86_400_000_000  # microseconds
 _LONGEST = 8  # events of a longer stream, where the formula does not ask for more
-
-_NUMBERS = (*core.WHOLE_NUMBERS, DataType.FLOAT, DataType.DOUBLE)
 
 
 @frozen
@@ -87,6 +86,7 @@ def parts_of(part: Any) -> Iterator[Any]:
         waiting.extend(getattr(node, name) for name in slots if name not in ("span", "type"))
 
 
+_COUNTED = (*core.NUMBERS, *core.TIMES, DataType.TIMESTAMP_NTZ, DataType.INTERVAL)
 _PREDICATES = core.Comparison | core.Membership | core.PatternMatch | core.NullTest
 
 
@@ -160,6 +160,8 @@ def _values(type_: DataType, constants: Sequence[Any], *, several: bool) -> list
 
 
 def _fit(value: Any, type_: DataType) -> Any:
+    if type_ is DataType.DATE and abs(value) > _DAY // 2:
+        value = int(value) // _DAY  # a duration beside it, in days
     if type_ in (DataType.FLOAT, DataType.DOUBLE):
         return fitted(value, type_)
     return None if value != value else fitted(int(value), type_)
@@ -189,21 +191,24 @@ def classes_of(
                 several.add(name)
     asked.pop(core.TYPE, None)
     order = query.order_by[0] if query.order_by else None
-    rising = {} if order is None else {order.name: order.type}
+    rising = {one.name: one.type for one in query.order_by if one.type in _COUNTED}
+    texts = [one.name for one in query.order_by if one.name not in rising]
     sizes: dict[str, list[Any]] = {}
     for window in windows:
         attribute = order if window.attribute is None else window.attribute
         if window.unit is not core.WindowUnit.EVENTS and attribute is not None:
             rising[attribute.name] = attribute.type
-            day = 86_400_000_000 if attribute.type is DataType.DATE else 1
+            day = _DAY if attribute.type is DataType.DATE else 1
             is_time = window.unit is core.WindowUnit.MICROSECONDS
             sizes.setdefault(attribute.name, []).append(
                 int(window.size) // day if is_time else window.size
             )
     gaps = _gaps(query, rising, sizes, constants)
-    free = {name: type_ for name, type_ in asked.items() if name not in rising}
+    free = {n: type_ for n, type_ in asked.items() if n not in rising and n not in texts}
     events, is_whole = _events(query, free, constants, several, predicates)
     dates = frozenset(name for name, type_ in rising.items() if type_ is DataType.DATE)
+    for event in events:
+        event.update(dict.fromkeys(texts, "p"))
     return Classes(tuple(events), gaps, frozenset(rising), dates, is_whole)
 
 
@@ -218,6 +223,8 @@ def _gaps(
         limits = [one for one in sizes.get(name, []) if one > 0]
         known = [one for one in constants.get(name, ()) if not isinstance(one, str | bool)]
         limits += [abs(one) for one in known if one == one and 0 < abs(one) < 1 << 50]
+        if rising[name] is DataType.DATE:
+            limits = [max(1, one // _DAY) if one > _DAY // 2 else one for one in limits]
         limits = list(dict.fromkeys(limits))[:2]
         ways = [0] if query.simultaneous else []
         ways += [1, *(one + by for one in limits for by in (0, 1))]

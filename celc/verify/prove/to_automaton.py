@@ -101,13 +101,15 @@ def _compared(
         return Verdict(step, "not decided", "the comparison meets too many sets of states")
     if word is None:
         return Verdict(step, "exact", what)
-    return Verdict(step, "wrong", "their languages differ", _told(word, alphabet))
+    return Verdict(step, "wrong", "their languages differ", _told(word, alphabet, places))
 
 
-def _told(word: Word, alphabet: Alphabet) -> str:
+def _told(word: Word, alphabet: Alphabet, places: int) -> str:
     count = len(alphabet.symbols)
+    said = ("", " (first of its instant)", " (inside its instant)", " (last of its instant)")
     events = ", ".join(
-        f"{symbol_text(alphabet.symbols[letter % count])} marked {_marks(marks)}"
+        f"{symbol_text(alphabet.symbols[letter % count])}"
+        f"{said[letter // count] if places else ''} marked {_marks(marks)}"
         for letter, marks in word
     )
     return f"one of them alone has the match [{events}]"

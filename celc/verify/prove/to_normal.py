@@ -8,6 +8,7 @@ from typing import Any
 from celc.core import formula as core
 from celc.normal import normal_form as lp
 from celc.verify.prove.definitions import Definitions, answer
+from celc.verify.prove.expressions import MalformedError
 from celc.verify.prove.forms import Forms
 from celc.verify.prove.matches import (
     NOWHERE,
@@ -88,7 +89,6 @@ class Compared:
         after = any(isinstance(one, _AFTER) for part in read for one in parts_of(part))
         self.whole = after or query.simultaneous
 
-    # Long: short streams of all classes, then longer ones.
     def verdict(
         self,
         step: str,
@@ -100,6 +100,21 @@ class Compared:
     ) -> Verdict:
         """Whether both sides have the same matches at each end; with `at_least` whether the right
         side has those of the left one."""
+        try:
+            return self._verdict(step, evaluators, left, right, at_least=at_least)
+        except MalformedError as problem:
+            return Verdict(step, "wrong", "a representation has no meaning", str(problem))
+
+    # Long: short streams of all classes, then longer ones.
+    def _verdict(
+        self,
+        step: str,
+        evaluators: Iterable[Any],
+        left: Callable[[int], frozenset[Match]],
+        right: Callable[[int], frozenset[Match]],
+        *,
+        at_least: bool,
+    ) -> Verdict:
         evaluators = tuple(evaluators)
         events, stream = self.classes, self.stream.events
         length, _ = events.streams()

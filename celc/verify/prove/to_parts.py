@@ -74,6 +74,7 @@ def to_parts(given: Representations) -> Verdict:
                 lambda end: forms.matches(found, NOWHERE, end),
                 at_least=True,
             )
+        assert isinstance(division.rest, Roles)
         checks = _Checks(division.rest.flat, forms)
         expected = _expected(given, form, division.rest)
         return compared.verdict(
