@@ -49,7 +49,7 @@ _Found: TypeAlias = tuple[int, int, frozenset[tuple[str, int]]]
 def rows_of_module(given: Representations, query: CompiledQuery) -> Verdict:
     """Whether a module gives the rows that the definitions give, on streams of the query."""
     try:
-        _check(given.query)
+        check_rows_understood(given.query)
         return _compared(given, query)
     except NotUnderstoodError as problem:
         return Verdict(STEP, "tested", str(problem))
@@ -57,7 +57,7 @@ def rows_of_module(given: Representations, query: CompiledQuery) -> Verdict:
         return Verdict(STEP, "tested", f"the run refuses the streams that are made: {problem}")
 
 
-def _check(query: core.Query) -> None:
+def check_rows_understood(query: core.Query) -> None:
     """Raises NotUnderstoodError for a query whose rows are more than its matches."""
     check_understood(query)
     for reason, is_so in (
@@ -88,7 +88,7 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
     for stream in (*short, *islice(following(query, classes), _LONGER)):
         events = [_in_one_part(event, query) for event in stream]
         try:
-            expected = expected_rows(given, events, classes.dates)
+            expected = expected_rows(query, events)
         except OutOfStepsError:
             left_out += 1
             continue
@@ -138,31 +138,24 @@ def _in_one_part(event: Event, query: core.Query) -> Event:
 # --- what is expected -----------------------------------------------------------------------------
 
 
-def expected_rows(
-    given: Representations, events: Sequence[Event], dates: frozenset[str]
-) -> set[_Found]:
+def expected_rows(query: core.Query, events: Sequence[Event]) -> set[_Found]:
     """The rows of a query over one part by the definitions, before LIMIT and ANY choose.
 
     Raises NotUnderstoodError, and OutOfStepsError where the definition takes too many steps.
     """
-    query = given.query
     if query.consume_by == "NONE":
-        return _of_all(query, events, 0, dates)
+        return _of_all(query, events, 0)
     found: set[_Found] = set()
     first = 0
     for end in range(len(events)):
-        here = {one for one in _of_all(query, events[: end + 1], first, dates) if one[1] == end}
+        here = {one for one in _of_all(query, events[: end + 1], first) if one[1] == end}
         found |= here
         first = end + 1 if here else first
     return found
 
 
-def _of_all(
-    query: core.Query, events: Sequence[Event], first: int, dates: frozenset[str]
-) -> set[_Found]:
-    order = query.order_by[0].name if query.order_by else None
-    stream = Stream(order, instants=query.simultaneous)
-    stream.dates = dates
+def _of_all(query: core.Query, events: Sequence[Event], first: int) -> set[_Found]:
+    stream = Stream(query)
     stream.events.extend(events[first:])
     definitions = Definitions(stream, Steps(_STEPS), whole=True)
     found: list[tuple[int, int, frozenset[tuple[str, int]]]] = []

@@ -400,8 +400,9 @@ FAULTS = (
     *_in(
         "celc/normal/relax.py",
         (
-            "return sequence((left, right), (False,), form.span)",
-            "return sequence((right, left), (False,), form.span)",
+            "return sequence(tuple(map(self.of, form.operands)), form.contiguous, form.span)",
+            "return sequence(tuple(map(self.of, form.operands[1:])), form.contiguous[1:], "
+            "form.span)",
             "by definition",
         ),
     ),

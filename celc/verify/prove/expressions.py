@@ -255,6 +255,9 @@ def _is_like(predicate: core.PatternMatch, text: str) -> bool:
 # --- functions of a label's set -------------------------------------------------------------------
 
 
+_OF_NUMBERS = ("SUM", "AVG", "MEDIAN", "VARIANCE", "STDDEV")
+
+
 def aggregate(node: core.Aggregate, values: Sequence[Any]) -> Any:
     """The value of a function of the values at some positions, in their order."""
     some = [one for one in values if one is not None]
@@ -295,8 +298,11 @@ class OfStream:
     `events[position]` are the values of an event by attribute; what it lacks is NULL.
     """
 
-    def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, events: Sequence[Mapping[str, Any]], decimals: frozenset[str] = frozenset()
+    ) -> None:
         self.events = events
+        self._decimals = decimals
 
     def clause_holds(self, clause: core.Clause, sets: Mapping[str, Sequence[int]]) -> bool:
         """Whether a clause holds: for every choice of a position for each of its labels one of its
@@ -336,6 +342,8 @@ class OfStream:
                     return NOTHING_BEFORE
             if leaf.attribute is None:
                 return len(positions)
+            if leaf.attribute in self._decimals and leaf.function in _OF_NUMBERS:
+                raise NotUnderstoodError(f"{leaf.function} of DECIMALs")
             if leaf.more:
                 raise NotUnderstoodError("a function of several attributes")
             return aggregate(leaf, [self.events[one].get(leaf.attribute) for one in positions])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from celc.core.formula import Window, WindowUnit
+from celc.core.formula import DataType, DecimalType, Query, Window, WindowUnit
 from celc.verify.prove.expressions import OfStream
 from celc.verify.prove.verdict import NotUnderstoodError
 
@@ -46,24 +46,35 @@ class Steps:
 class Stream:
     """A stream that grows and shrinks at its end."""
 
-    def __init__(self, order: str | None, *, instants: bool) -> None:
+    def __init__(self, query: Query | None = None) -> None:
+        """A stream of a query; None: of symbols, without times."""
         self.events: list[dict[str, Any]] = []
-        self.order = order
-        self.conditions = OfStream(self.events)
-        self._instants = instants
+        self._order = () if query is None else tuple(one.name for one in query.order_by)
+        self._instants = query is not None and query.simultaneous
+        types = {
+            one.name: one.type
+            for stream in ([] if query is None else query.streams)
+            for event_type in stream.event_types
+            for one in event_type.attributes
+        }
+        self._dates = {name for name, type_ in types.items() if type_ is DataType.DATE}
+        decimals = (name for name, type_ in types.items() if isinstance(type_, DecimalType))
+        self.conditions = OfStream(self.events, frozenset(decimals))
 
     def instant_of(self, position: int) -> tuple[int, int]:
         """The first and the last position of the instant of an event."""
         if not self._instants:
             return position, position
-        assert self.order is not None
-        time = self.events[position][self.order]
+        time = self._time(position)
         first = last = position
-        while first and self.events[first - 1][self.order] == time:
+        while first and self._time(first - 1) == time:
             first -= 1
-        while last + 1 < len(self.events) and self.events[last + 1][self.order] == time:
+        while last + 1 < len(self.events) and self._time(last + 1) == time:
             last += 1
         return first, last
+
+    def _time(self, position: int) -> list[Any]:
+        return [self.events[position][name] for name in self._order]
 
     def fits(self, window: Window, begin: int, end: int) -> bool:
         """Whether two positions are no further apart than a window."""
@@ -71,19 +82,12 @@ class Stream:
             raise NotUnderstoodError("windows of events that last")
         if window.unit is WindowUnit.EVENTS:
             return end - begin <= window.size
-        name = self.order if window.attribute is None else window.attribute.name
-        assert name is not None
+        name = self._order[0] if window.attribute is None else window.attribute.name
         one, other = self.events[begin][name], self.events[end][name]
         size = window.size
-        if window.unit is WindowUnit.MICROSECONDS and self.is_date(name):
+        if window.unit is WindowUnit.MICROSECONDS and name in self._dates:
             size = int(window.size) // 86_400_000_000
         return bool(other - one <= size)
-
-    def is_date(self, name: str) -> bool:
-        """Whether an attribute is in days."""
-        return name in self.dates
-
-    dates: frozenset[str] = frozenset()
 
 
 class Evaluator:

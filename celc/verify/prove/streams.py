@@ -40,7 +40,6 @@ class Classes:
     gaps: tuple[dict[str, Any], ...]
     """How much the attributes that never fall grow from the event before; one choice for each."""
     rising: frozenset[str]
-    dates: frozenset[str]
     is_whole: bool  # whether there are no more classes
 
     def streams(self, most: int = _EXHAUSTIVE) -> tuple[int, int]:
@@ -206,10 +205,9 @@ def classes_of(
     gaps = _gaps(query, rising, sizes, constants)
     free = {n: type_ for n, type_ in asked.items() if n not in rising and n not in texts}
     events, is_whole = _events(query, free, constants, several, predicates)
-    dates = frozenset(name for name, type_ in rising.items() if type_ is DataType.DATE)
     for event in events:
         event.update(dict.fromkeys(texts, "p"))
-    return Classes(tuple(events), gaps, frozenset(rising), dates, is_whole)
+    return Classes(tuple(events), gaps, frozenset(rising), is_whole)
 
 
 def _gaps(

@@ -206,7 +206,7 @@ def _on_streams(given: Representations, form: lp.NormalForm, why: str, places: i
     if places:
         return Verdict(CONSTRUCTED, "tested", f"simultaneous events: {why}")
     steps = Steps(_MOST_STEPS)
-    stream = Stream(None, instants=False)
+    stream = Stream()
     forms, runs = _OfSymbols(stream, steps, given.alphabet), _Runs(given.automaton)
     symbols = range(len(given.alphabet.symbols))
     found = 0
