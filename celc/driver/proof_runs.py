@@ -1,7 +1,7 @@
-"""A module's own run over strings of symbols, for proofs: what its code lists, without its classes.
+"""A module's own run for proofs: what its code lists for symbols, and the symbols of events.
 
-The symbols of events are given, so that a proof chooses them. All else is as always: the update,
-the walk, the choice and the answer of the runtime, over a table of events.
+Where symbols are given, a proof chooses them. All else is as always: the update, the walk, the
+choice and the answer of the runtime, over a table of events.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 from celc_runtime.jit.kernels import taking_what_is_made
-from celc_runtime.jit.shipping import module_of
+from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.query import CompiledQuery
 
+from celc.driver.proved_answers import table_of_events
+from celc.verify.prove.streams import Event
+
 Rows: TypeAlias = list[dict[str, Any]]
 
-ListedBy: TypeAlias = Callable[[Sequence[int], Mapping[str, Sequence[Any]]], Rows]
-"""The rows of the answer over events with these symbols and these values of columns."""
 
-
-def listed_by(module: str, query: str) -> ListedBy:
-    """What a query of a module lists; `module` is the module's text.
+def listed_by(
+    query: CompiledQuery,
+) -> Callable[[Sequence[int], Mapping[str, Sequence[Any]]], Rows]:
+    """A function from symbols of events and values of columns to the rows of a query's answer.
 
     Columns that are not given are NULL, and those of types have a type that the query reads.
     """
-    program = module_of(module).QUERIES[query].program
+    program = query.program
     schema = input_schema(program.plan)
 
     def rows(symbols: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> Rows:
@@ -49,15 +51,36 @@ def listed_by(module: str, query: str) -> ListedBy:
                 given = [_filling(program.plan, field)] * len(symbols)
             arrays.append(pa.array(given, field.type))
         table = pa.Table.from_arrays(arrays, names=schema.names)
-        with warnings.catch_warnings(), taking_what_is_made():
-            warnings.simplefilter("ignore")
-            read = CompiledQuery(replace(program, classify=classify)).match_table(table)
-        return list(read.to_pylist())
+        return list(_answer(query, classify, table).to_pylist())
 
     return rows
 
 
-def _filling(plan: Any, field: pa.Field) -> Any:
+def symbols_by(query: CompiledQuery) -> Callable[[Sequence[Event]], list[int]]:
+    """A function from events to the symbols that a query's code finds for them."""
+    program = query.program
+    schema = input_schema(program.plan)
+
+    def symbols(events: Sequence[Event]) -> list[int]:
+        found: list[int] = []
+
+        def classify(*arguments: Any) -> None:
+            program.classify(*arguments)
+            found.extend(arguments[-1].tolist())
+
+        _answer(query, classify, table_of_events(events, schema))
+        return found
+
+    return symbols
+
+
+def _answer(query: CompiledQuery, classify: Callable[..., None], table: pa.Table) -> pa.Table:
+    with warnings.catch_warnings(), taking_what_is_made():
+        warnings.simplefilter("ignore")
+        return CompiledQuery(replace(query.program, classify=classify)).match_table(table)
+
+
+def _filling(plan: Plan, field: pa.Field) -> str | None:
     stream, kind = plan.source.declared_types[0]
     if field.name == "stream" and plan.source.stream_column:
         return stream

@@ -94,7 +94,7 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
             continue
         with warnings.catch_warnings(), taking_what_is_made():
             warnings.simplefilter("ignore")
-            rows = _rows(closed.match_table(_table(events, schema)), labels)
+            rows = _rows(closed.match_table(table_of_events(events, schema)), labels)
         problem = _difference(query, expected, rows)
         if problem is not None:
             shown = "; ".join(str(event) for event in events)
@@ -205,7 +205,8 @@ def _support(mu: frozenset[tuple[str, int]]) -> frozenset[int]:
 # --- what the module gives ------------------------------------------------------------------------
 
 
-def _table(events: Sequence[Event], schema: pa.Schema) -> pa.Table:
+def table_of_events(events: Sequence[Event], schema: pa.Schema) -> pa.Table:
+    """Events of a proof as a table with the columns of a schema."""
     columns = []
     for field in schema:
         if field.name == "type":

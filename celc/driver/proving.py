@@ -8,8 +8,9 @@ from celc_runtime.query import CompiledQuery
 
 from celc.driver.matcher import Matcher
 from celc.driver.pipeline import Compilation
-from celc.driver.proof_runs import listed_by
+from celc.driver.proof_runs import listed_by, symbols_by
 from celc.driver.proved_answers import rows_of_module
+from celc.verify.prove.code.classes_step import classes_step
 from celc.verify.prove.code.steps import listing_step
 from celc.verify.prove.representations import Representations
 from celc.verify.prove.steps import ASSUMED, STEPS
@@ -42,6 +43,7 @@ def proofs(compilation: Compilation, module: str) -> Iterator[tuple[str, tuple[V
         query = queries[name]
         assert isinstance(query, CompiledQuery)
         found = [timed(step, given) for step in STEPS]
-        found.append(timed(listing_step, given, listed_by(module, name)))
+        found.append(timed(classes_step, given, symbols_by(query)))
+        found.append(timed(listing_step, given, listed_by(query)))
         found.append(timed(rows_of_module, given, query))
         yield name, (*found, *ASSUMED)

@@ -9,6 +9,7 @@ import pytest
 from places import ROOT
 
 from celc.diagnostics.source import Source
+from celc.driver.matcher import Matcher
 from celc.driver.pipeline import compile_source
 from celc.driver.proof_runs import listed_by
 from celc.driver.proving import representations
@@ -42,7 +43,7 @@ def test_the_code_does_what_the_automaton_says(name: str) -> None:
 @pytest.mark.parametrize("name", ["q2", "chain", "first_above"])
 def test_the_rows_are_the_paths_of_the_automaton(name: str) -> None:
     found = given(name)
-    verdict = listing_step(found, listed_by(found.module, found.query.name))
+    verdict = listing_step(found, listed_by(Matcher(found.module).queries[found.query.name]))
     assert verdict.kind == "bounded", verdict
 
 

@@ -43,7 +43,7 @@ ListedBy: TypeAlias = Callable[
 ]
 """The rows of the answer over events with these symbols and these values of columns."""
 
-ROWS = 4000  # events of all strings together
+ROWS = 600  # events of all strings of one length together
 MATCHES = 3000  # the most matches, or partial matches, of a string
 
 Answer: TypeAlias = Counter[tuple[Any, ...]]
@@ -115,6 +115,8 @@ def listing_difference(found: Representations, listed_by: ListedBy) -> tuple[str
             raise NotUnderstoodError(f"events that a proof has no values for: {refusal}") from None
         except WorkLimitError:
             continue
+        except Exception as failure:  # whatever it is: events that fit the query must be read
+            return f"{_shown(found.query, one)}: the module fails with {failure!r}", bound
         problem = _compared(found, wanted, rows)
         count += 1
         if problem is not None:
@@ -127,22 +129,40 @@ def listing_difference(found: Representations, listed_by: ListedBy) -> tuple[str
 
 def _strings(found: Representations) -> tuple[list[String], str]:
     symbols = _representatives(found)
-    length = 1
-    while (len(symbols) + 1) ** (length + 1) * (length + 1) <= ROWS // 4 and length < 6:
+    begins, ends = _edges(found)
+    length, count = 1, len(begins)
+    while length < 6 and (length + 1) * count <= ROWS:
         length += 1
+        count = len(begins) * (len(symbols) + 1) ** (length - 2) * len(ends)
     rng = random.Random(0)
-    plain = [list(one) for one in product((0, *symbols), repeat=length)]
-    plain = [one for one in plain if one[0] and one[-1]] + _accepted(found, symbols, rng)
+    plain = [[one] for one in begins]
+    if length > 1:
+        inner = product((0, *symbols), repeat=length - 2)
+        plain = [[first, *one, last] for one in inner for first in begins for last in ends]
+    plain += _accepted(found, symbols, rng)
     size = found.query.window.size if found.query.window is not None else None
     strings = [String(tuple(one), _keys(found.query, one, size, rng)) for one in plain]
     if size is not None and found.query.window is not None:
         strings += _at_the_edge(found, size)
-    return strings, f"all of {length} events, and some that the automaton accepts"
+    return strings, f"all of {length} events that can be a match, and some that are longer"
 
 
 def _representatives(found: Representations) -> list[int]:
     """The symbols other than 0 that a run can meet."""
     return sorted({*found.program.tables.symbol_of} - {0})
+
+
+def _edges(found: Representations) -> tuple[list[int], list[int]]:
+    """The symbols with which a match can begin, and those with which it can end."""
+    automaton, begins, ends = found.minimal, set[int](), set[int]()
+    letters = len(found.automaton.letters.machine.following[0])
+    for letter, of_class in enumerate(automaton.class_of):
+        symbol = found.program.tables.symbol_of[letter % letters]
+        for state in range(automaton.states):
+            for move in automaton.moves[state][of_class]:
+                begins |= {symbol} if state == START else set()
+                ends |= {symbol} if move.accepts else set()
+    return sorted(begins), sorted(ends)
 
 
 def _accepted(

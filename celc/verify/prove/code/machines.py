@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from celc_runtime.plan.frozen import frozen
 
 from celc.automata.determinize import START, DeterministicAutomaton
+from celc.core.formula import ROLE
 
 BEGIN: Final = "start"
 """The place of a match of which no event has been read."""
@@ -112,3 +113,8 @@ def _found(moves: Moves, places: frozenset[Place]) -> dict[tuple[str, ...], list
         for marks, target in moves.get(place, ()):
             found.setdefault(marks, []).append(target)
     return found
+
+
+def marks_text(marks: Sequence[str]) -> str:
+    """Marks as a person reads them; roles stand without the sign that tells them from labels."""
+    return f"{{{', '.join(mark.removeprefix(ROLE) for mark in marks)}}}"

@@ -15,6 +15,7 @@ from celc.core.formula import DataType, OutputLabel, Query, Window, WindowUnit
 from celc.plan.code import Code
 from celc.plan.tables import Kind, Tables
 from celc.verify.prove.code.arena_model import ALWAYS
+from celc.verify.prove.code.machines import marks_text
 from celc.verify.prove.code.relations import Clock
 from celc.verify.prove.code.written import Named, Written
 
@@ -31,7 +32,7 @@ def differences_of_plan(query: Query, kinds: tuple[Kind, ...], plan: Plan) -> It
     for number, (ours, theirs) in enumerate(zip(kinds, plan.matching.kinds, strict=False)):
         wanted = sorted(names.index(mark) for mark in ours.marks if mark in names)
         if sorted(theirs.columns) != wanted or ours.starts != theirs.starts:
-            yield f"kind {number} of {ours.marks} goes to the labels {theirs.columns}"
+            yield f"kind {number} of {marks_text(ours.marks)} goes to the labels {theirs.columns}"
     if len(plan.matching.kinds) > 1 << plan.matching.kind_bits:
         yield f"{plan.matching.kind_bits} bits hold no {len(plan.matching.kinds)} kinds"
     yield from _window(query.window, plan)
@@ -126,7 +127,8 @@ def differences_of_shape(
                 passes = not move.marks and state != START
                 takes = move.accepts or (move.target is not None and not passes)
                 if takes and (place >= len(marks) or move.marks != marks[place]):
-                    yield f"an event at place {place} of a match has the marks {move.marks}"
+                    marked = marks_text(move.marks)
+                    yield f"an event at place {place} of a match has the marks {marked}"
                     return
                 if move.accepts and place + 1 != len(marks):
                     yield f"a match has {place + 1} events, not {len(marks)}"

@@ -12,10 +12,6 @@ from celc.verify.prove.code.machines import BEGIN
 from celc.verify.prove.code.update_code import Before, Part, Pile
 
 
-class WrongError(Exception):
-    """An update that does something else than it must; in words."""
-
-
 @frozen(eq=False)
 class Clock:
     """How keys of events and windows are measured: the key of an event, and the earliest start in

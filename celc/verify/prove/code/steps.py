@@ -27,8 +27,8 @@ from celc.verify.prove.code.listing_step import (
     listing_difference,
     refused,
 )
-from celc.verify.prove.code.machines import difference
-from celc.verify.prove.code.module_text import ModuleText, module_text
+from celc.verify.prove.code.machines import difference, marks_text
+from celc.verify.prove.code.module_text import ModuleText, WrongError, module_text
 from celc.verify.prove.code.plan_step import (
     clock_of,
     differences_of_labels,
@@ -37,7 +37,6 @@ from celc.verify.prove.code.plan_step import (
     differences_of_shape,
     has_floors,
 )
-from celc.verify.prove.code.relations import WrongError
 from celc.verify.prove.code.tables_step import (
     differences_of_tables,
     differences_of_text,
@@ -46,6 +45,7 @@ from celc.verify.prove.code.tables_step import (
 from celc.verify.prove.code.update_bounds import check_bounds
 from celc.verify.prove.code.update_code import Pile, UpdateCode
 from celc.verify.prove.code.update_keys import check_keys
+from celc.verify.prove.code.update_pairs import check_pairs
 from celc.verify.prove.code.update_step import UpdateStep
 from celc.verify.prove.code.written import written
 from celc.verify.prove.representations import Representations
@@ -59,7 +59,7 @@ LISTING = "update → listing"
 
 def listing_step(found: Representations, listed_by: ListedBy) -> Verdict:
     """Whether a module lists the paths of the automaton."""
-    why = refused(found)
+    why = _too_large(found) or refused(found)
     if why is not None:
         return Verdict(LISTING, "tested", why)
     try:
@@ -76,8 +76,21 @@ def _exactly(step: str, what: str, differences: Iterator[str]) -> Verdict:
     return Verdict(step, "exact", what)
 
 
+MOST_CELLS = 400_000  # pairs of a state and a letter that are compared in a few seconds
+
+
+def _too_large(found: Representations) -> str | None:
+    """Why an automaton is not compared; None: it is."""
+    cells = found.minimal.states * len(found.minimal.class_of)
+    if cells <= MOST_CELLS:
+        return None
+    return f"the automaton has {cells:,} pairs of states and letters, more than are compared"
+
+
 def tables_step(found: Representations) -> Verdict:
     """Whether the tables are those of the minimal automaton."""
+    if why := _too_large(found):
+        return Verdict(TABLES, "tested", why)
     differences = differences_of_tables(
         found.minimal, found.automaton.letters.machine, found.program.tables
     )
@@ -111,6 +124,8 @@ def plan_step(found: Representations) -> Verdict:
 def update_step(found: Representations) -> Verdict:
     """Whether the code of the update does what the automaton says."""
     program = found.program
+    if why := _too_large(found):
+        return Verdict(UPDATE, "tested", why)
     if isinstance(program.listing, InWorlds | LongestRuns):
         return Verdict(UPDATE, "tested", "the listing reads the events itself, without an update")
     try:
@@ -175,7 +190,6 @@ def _by_piles(found: Representations, module: ModuleText, number: int) -> Verdic
     tables, update = program.tables, written(module, found.query.name).update
     assert isinstance(update, runtime.BranchFree | runtime.StraightLine | runtime.Keyed)
     starts = [kind.starts for kind in tables.kinds]
-    code = UpdateCode(module, number, update, found.plan, starts)
     does = consumes(query, program)
     clock = clock_of(query, one_event=_is_alone(found))
     marks = [kind.marks for kind in tables.kinds]
@@ -185,8 +199,10 @@ def _by_piles(found: Representations, module: ModuleText, number: int) -> Verdic
         for symbol in take.symbols:
             takes[symbol] = takes.get(symbol, frozenset()) | {*take.piles}
     try:
+        code = UpdateCode(module, number, update, found.plan, starts)
         step = UpdateStep(code, clock, tables.symbols, consumes=does, takes=takes)
         step.check()
+        check_pairs(step)
         if bounds is not None:
             check_bounds(step, bounds, marks)
         if isinstance(program.update, Keyed):
@@ -203,8 +219,8 @@ def _by_piles(found: Representations, module: ModuleText, number: int) -> Verdic
     differ = difference(found.minimal, tables.symbol_of, machine, consumes=does, lost=lost)
     what = "the code, symbol by symbol, from states of the piles; then streams of any length"
     if differ is not None:
-        word = " ".join(f"{symbol}{{{' '.join(marks)}}}" for symbol, marks in differ.word)
-        return Verdict(UPDATE, "wrong", what, f"{differ.what}: {word}")
+        word = ", ".join(f"{symbol} as {marks_text(marks)}" for symbol, marks in differ.word)
+        return Verdict(UPDATE, "wrong", what, f"{differ.what}: symbols {word}")
     if step.is_exact:
         return Verdict(UPDATE, "exact", what)
     return Verdict(UPDATE, "bounded", f"{what}; of more than a few piles all pairs")

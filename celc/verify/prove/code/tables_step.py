@@ -11,6 +11,7 @@ from typing import Any
 from celc.automata.determinize import START, DeterministicAutomaton
 from celc.automata.letters import ContextMachine
 from celc.plan.tables import Tables
+from celc.verify.prove.code.machines import marks_text
 from celc.verify.prove.code.module_text import ModuleText
 from celc.verify.prove.verdict import NotUnderstoodError
 
@@ -101,7 +102,7 @@ def _shown(entries: Sequence[Entry]) -> str:
     if not entries:
         return "no move"
     return ", ".join(
-        f"{{{' '.join(marks)}}} to {'a match' if target is None else f'state {target}'}"
+        f"{marks_text(marks)} to {'a match' if target is None else f'state {target}'}"
         for marks, target in sorted(entries, key=repr)
     )
 

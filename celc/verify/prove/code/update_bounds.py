@@ -12,7 +12,8 @@ from itertools import product
 from celc.plan.straight_line.pile_bounds import PileBounds
 from celc.verify.prove.code.arena_model import NO_BOUND
 from celc.verify.prove.code.machines import BEGIN
-from celc.verify.prove.code.relations import Relation, WrongError
+from celc.verify.prove.code.module_text import WrongError
+from celc.verify.prove.code.relations import Relation
 from celc.verify.prove.code.update_code import ADMITTING, BOUND, VALUE, After, Before, Pile
 from celc.verify.prove.code.update_step import UpdateStep
 

@@ -28,7 +28,7 @@ from celc.verify.prove.code.arena_model import (
     names_of_model,
 )
 from celc.verify.prove.code.machines import BEGIN
-from celc.verify.prove.code.module_text import ModuleText
+from celc.verify.prove.code.module_text import ModuleText, WrongError
 from celc.verify.prove.verdict import NotUnderstoodError
 
 Pile: TypeAlias = Hashable
@@ -68,7 +68,14 @@ class Before:
     bounds: Sequence[int] = ()
     given: Mapping[str, int] = field(default_factory=dict)
     taken: frozenset[Pile] = frozenset()
+    rises: int = 0  # how much later the window of the second event begins
+    key_rises: int = 0  # and how much greater its key is
     key_of_part: int | None = None  # the key of the event in its partition; None: `key`
+
+    @property
+    def last_floor(self) -> int:
+        """The earliest start in the window of the last event."""
+        return self.floor + self.rises * (len(self.symbols) - 1)
 
 
 @dataclass(slots=True)
@@ -112,7 +119,7 @@ class After:
 
 class UpdateCode:
     """The update of a query, ready to be run. Raises NotUnderstoodError where its text reads what
-    the model does not have."""
+    the model does not have, WrongError where it reads what nothing sets."""
 
     def __init__(
         self,
@@ -129,7 +136,9 @@ class UpdateCode:
         name = f"update_{number}"
         tree = module.functions.get(name)
         if tree is None:
-            raise NotUnderstoodError(f"the module has no function {name}")
+            raise WrongError(f"the module has no function {name}")
+        if unknown := module.unknown_in(name):
+            raise WrongError(f"{name} reads {', '.join(sorted(unknown))}, which nothing sets")
         self.piles: list[Pile] = [*range(update.piles)]
         self._widths: list[int] = []
         if isinstance(update, Keyed):
@@ -191,6 +200,8 @@ class UpdateCode:
             self._function(*arguments)
         except (NameError, AttributeError, TypeError) as problem:
             raise NotUnderstoodError(f"the update reads what the model lacks: {problem}") from None
+        except (LookupError, ArithmeticError, ValueError) as problem:
+            raise WrongError(f"the update fails with {problem!r}") from None
         heads: dict[Pile, tuple[int, int]] = {}
         for pile in self.piles:
             if isinstance(pile, tuple):
@@ -318,4 +329,5 @@ def _with_given_values(module: ModuleText, name: str) -> tuple[ModuleText, set[s
 
     tree = ast.parse(ast.unparse(module.functions[name]))
     changed = Given().visit(tree).body[0]
-    return ModuleText(module.text, {**module.functions, name: changed}, module.values), given
+    functions = {**module.functions, name: changed}
+    return ModuleText(module.text, functions, module.values, module.imported), given

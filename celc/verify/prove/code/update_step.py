@@ -15,7 +15,8 @@ from itertools import combinations, product
 
 from celc.verify.prove.code.arena_model import ALWAYS, MERGE, NEVER
 from celc.verify.prove.code.machines import BEGIN, Machine, Moves, Place
-from celc.verify.prove.code.relations import Clock, Relation, WrongError, parts_text, shown
+from celc.verify.prove.code.module_text import WrongError
+from celc.verify.prove.code.relations import Clock, Relation, parts_text, shown
 from celc.verify.prove.code.update_code import (
     ENTRY,
     FIRST_NEW,
@@ -27,8 +28,9 @@ from celc.verify.prove.code.update_code import (
     UpdateCode,
 )
 
-MAX_STATES = 1500
-"""States for one symbol; where all orders of starts are more, only pairs of piles are tried."""
+MAX_STATES, MAX_STATES_OF_ALL = 1500, 12_000
+"""States for one symbol, and for all of them; where all orders of starts are more, only pairs of
+piles are tried."""
 
 
 class UpdateStep:
@@ -92,7 +94,7 @@ class UpdateStep:
         for since in states or [dict.fromkeys(piles, latest)]:
             asked = {*since} or {BEGIN}
             before = self._before(since, symbol, neighbour=neighbour, taken=taken)
-            after = self._answer(before)
+            after = self.answer(before)
             for to, parts in after.items():
                 for source, kinds in parts:
                     if source not in asked and (states or source != BEGIN):
@@ -127,11 +129,11 @@ class UpdateStep:
 
     # --- the answer of the code -------------------------------------------------------------------
 
-    def _answer(self, before: Before) -> dict[Pile | None, list[Part]]:
+    def answer(self, before: Before) -> dict[Pile | None, list[Part]]:
         """What each pile holds after the events; under None: the matches that end."""
         after = self._last = self.code.run(before)
         self._bookkeeping(before, after)
-        floor, lowest = before.floor, after.counters["LOWEST"]
+        floor, lowest = before.last_floor, after.counters["LOWEST"]
         found: dict[Pile | None, list[Part]] = {}
         for pile, (head, since) in after.heads.items():
             parts = after.parts(head, floor, lowest, self.code) if since >= floor else []
@@ -140,9 +142,10 @@ class UpdateStep:
                 if after.nodes.rows[head][3] != since:
                     raise WrongError(f"{shown(before)}: pile {pile} has the start of another")
         for node, row, fire_lowest, fire_floor in after.calls.fires:
-            if fire_floor != floor or not ROW <= row < ROW + len(before.symbols):
+            own_floor = before.floor + before.rises * (row - ROW)
+            if fire_floor != own_floor or not ROW <= row < ROW + len(before.symbols):
                 raise WrongError(f"{shown(before)}: a match ends with a wrong window or row")
-            parts = after.parts(node, floor, fire_lowest, self.code)
+            parts = after.parts(node, own_floor, fire_lowest, self.code)
             found.setdefault(None, []).extend(parts)
         self._starts_of_cells(before, after)
         if after.calls.wrong:
@@ -171,6 +174,7 @@ class UpdateStep:
             kind = tag & (1 << self.code.kind_bits) - 1
             if self.code.starts[kind]:
                 own = before.key if before.key_of_part is None else before.key_of_part
+                own += before.key_rises * ((tag >> self.code.kind_bits) - ENTRY)
                 wanted = max(own, wanted)
             behind = rows[following][3] if following >= lowest and following in rows else NEVER
             if since != wanted and not (self._mixes and since == max(wanted, behind)):
@@ -195,7 +199,7 @@ class UpdateStep:
         wanted = {
             "ROW": ROW + count,
             "ENTRY": ENTRY + sum(symbol != 0 for symbol in before.symbols),
-            "EARLIEST": before.floor,
+            "EARLIEST": before.last_floor,
             "SHIFT": ROW if before.new_part else ROW - before.key,
         }
         for name, value in wanted.items():
@@ -238,24 +242,26 @@ class UpdateStep:
         asked |= moved | {to for p in moved for to in relation.stays.get(p, ())}
         busy = [pile for pile in piles if pile in asked]
         idle = {pile: starts[-1] for pile in piles if pile not in asked}
-        if (1 + len(starts)) ** len(busy) <= MAX_STATES:
+        most = min(MAX_STATES, max(100, MAX_STATES_OF_ALL // self.symbols))
+        if (1 + len(starts)) ** len(busy) <= most:
             for chosen in product((None, *starts), repeat=len(busy)):
                 found = {p: s for p, s in zip(busy, chosen, strict=True) if s is not None}
                 if self._can_be(found):
                     yield {**idle, **found}
             return
         self.is_exact = False
-        for pair in combinations(busy, 2):
-            for rest in (None, starts[-1]):
+        pairs = list(combinations(busy, 2))
+        few = (None, starts[0], starts[-1])
+        each = len(pairs) * 2 * len(few) ** 2 // most + 1
+        for pair in pairs[::each]:
+            for rest, *edges in product((None, starts[-1]), few, few):
                 others = {} if rest is None else dict.fromkeys(busy, rest)
-                for chosen in product((None, *starts), repeat=2):
-                    found = dict(others)
-                    for pile, start in zip(pair, chosen, strict=True):
-                        found.pop(pile, None)
-                        if start is not None:
-                            found[pile] = start
-                    if self._can_be(found):
-                        yield {**idle, **found}
+                for pile, start in zip(pair, edges, strict=True):
+                    others.pop(pile, None)
+                    if start is not None:
+                        others[pile] = start
+                if self._can_be(others):
+                    yield {**idle, **others}
 
     def _can_be(self, since: Mapping[Pile, int]) -> bool:
         """Whether the starts in a state are such as events leave them (`clocks`)."""
@@ -315,7 +321,7 @@ class UpdateStep:
         may_admit_more: it may admit what it need not, as what the listing refuses later.
         """
         wanted = self._wanted(before, relation, admits, empties)
-        found = self._answer(before)
+        found = self.answer(before)
         most = wanted
         if may_admit_more:
             most = self._wanted(before, relation, lambda *_: True, empties)
@@ -374,14 +380,15 @@ class UpdateStep:
     def _check_partition(self, symbol: int, relation: Relation) -> None:
         since = {pile: self.clock.starts()[-1] for pile in self.code.piles}
         before = self._before(since, symbol, new_part=True)
-        if self._by_position():
+        if self.by_position():
             before.floor = self.clock.floor - self.clock.key
             before.key_of_part = 0
         elif self.clock.floor == ALWAYS:
             before.key_of_part = 0
         self.compare(before, relation)
 
-    def _by_position(self) -> bool:
+    def by_position(self) -> bool:
+        """Whether windows are measured on positions."""
         window = self.code.plan.matching.window
         one_event = window is None and self.clock.floor == self.clock.key
         return one_event or (window is not None and window.unit == "EVENTS")
