@@ -46,8 +46,6 @@ def test_a_query_of_single_events() -> None:
 @pytest.mark.parametrize(
     ("query", "ties"),
     [
-        ("SELECT NXT * FROM S WHERE A+ ; B", None),
-        ("SELECT * FROM S WHERE (A ; B) AND (A ; B) FILTER COUNT(A) > 0", None),
         ("SELECT * FROM S WHERE (A ALL B) ; !A ; B", "simultaneous"),
         ("SELECT * FROM S WHERE A AS x ; FIRST (B AS y) FILTER y.id = x.id", None),
     ],

@@ -19,7 +19,9 @@ from celc.options import Options
 from celc.verify.prove.steps import STEPS
 from celc.verify.prove.verdict import Verdict
 
-_IN_THE_SUITE = ("bounds = (1", "reached >> INITIAL")
+_OF_THE_SUITE = tuple(
+    one for one in FAULTS if "bounds = (1" in one.new or "reached >> INITIAL" in one.new
+)
 
 
 def _compiled(name: str) -> pipeline.Compilation:
@@ -58,6 +60,8 @@ def _told(fault: Fault) -> tuple[str, str]:
     """What becomes of a fault, and where: found, unnoticed, refused by the compiler, or without any
     effect on the queries."""
     names = [fault.query, *(one for one in QUERIES if one != fault.query)]
+    if fault in _OF_THE_SUITE:
+        names = names[:1]
     for name in names:
         _unharmed(name)
     outcome = "without effect", ""
@@ -84,9 +88,8 @@ def _without_verifying(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "VERIFYING", False)
 
 
-@pytest.mark.parametrize("place", _IN_THE_SUITE)
-def test_a_fault_is_found(place: str) -> None:
-    (fault,) = (one for one in FAULTS if place in one.new)
+@pytest.mark.parametrize("fault", _OF_THE_SUITE, ids=lambda fault: fault.query)
+def test_a_fault_is_found(fault: Fault) -> None:
     what, where = _told(fault)
     assert what == "found", where
 
