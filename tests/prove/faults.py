@@ -379,6 +379,7 @@ QUERIES = (
     "SELECT * FROM S WHERE A ; !B ; C ; D WITHIN 6 EVENTS",
     "SELECT * FROM S WHERE A ; FIRST B ; C WITHIN 6 EVENTS",
     "SELECT * FROM S WHERE A ; !A ; B WITHIN 5 EVENTS",
+    "SELECT * FROM S WHERE A ; FIRST B : C WITHIN 6 EVENTS",
     "SELECT * FROM S WHERE (A AS x AND (A AS y OR B AS y)) ; C AS x WITHIN 5 EVENTS",
 )
 """Besides those in `generated`: CONSUME BY, parts, windows of both kinds, moves, folds."""

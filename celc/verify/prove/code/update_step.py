@@ -147,9 +147,9 @@ class UpdateStep:
                 raise WrongError(f"{shown(before)}: a match ends with a wrong window or row")
             parts = after.parts(node, own_floor, fire_lowest, self.code)
             found.setdefault(None, []).extend(parts)
-        self._starts_of_cells(before, after)
         if after.calls.wrong:
             raise WrongError(f"{shown(before)}: {after.calls.wrong[0]}")
+        self._starts_of_cells(before, after)
         return found
 
     def _starts_of_cells(self, before: Before, after: After) -> None:
