@@ -8,7 +8,7 @@ user meets them. It is bounded by the streams that are tried, as Python and not 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import islice, product
 from typing import Any, TypeAlias
@@ -30,14 +30,21 @@ from celc.verify.prove.matches import (
     chosen,
 )
 from celc.verify.prove.representations import Representations
-from celc.verify.prove.streams import Event, check_understood, classes_of, following, parts_of
+from celc.verify.prove.streams import (
+    Classes,
+    Event,
+    check_understood,
+    classes_of,
+    following,
+    parts_of,
+)
 from celc.verify.prove.to_normal import shown_labels
 from celc.verify.prove.verdict import NotUnderstoodError, Verdict
 
 STEP = "core formula → rows of the module"
 
-_SHORT = 120  # short streams that are run
-_LONGER = 120
+_SHORT = 300  # short streams that are run
+_LONGER = 160
 _STEPS = 60_000  # of the definition for one stream, so that none takes seconds
 
 _Row: TypeAlias = tuple[int, int, tuple[tuple[str, tuple[int, ...]], ...]]
@@ -84,7 +91,7 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
     closed = compiled.with_options(at_end="closed")
     runs = found = left_out = 0
     longest = 0
-    length, short = _short_streams(classes.streams(_SHORT)[0], len(classes.events), classes.event)
+    length, short = _short_streams(classes)
     for stream in (*short, *islice(following(query, classes), _LONGER)):
         events = [_in_one_part(event, query) for event in stream]
         try:
@@ -100,10 +107,11 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
             shown = "; ".join(str(event) for event in events)
             return Verdict(STEP, "wrong", "they differ on a stream", f"on [{shown}] {problem}")
         runs, found, longest = runs + 1, found + len(rows), max(longest, len(events))
+    near = " close in time" if len(classes.gaps) > 1 else ""
     what = (
-        f"the module was run as Python on all streams of {length} of {len(classes.events)} classes "
-        f"of events and on longer ones, {runs} in all with up to {longest} events: {found} rows, "
-        "all as defined"
+        f"the module was run as Python on all streams of {length} events of "
+        f"{len(classes.events)} classes{near}, and on {runs} streams in all, of up to {longest} "
+        f"events: {found} rows, all as defined"
     )
     if left_out:
         what += f" ({left_out} streams took too many steps and were left out)"
@@ -112,15 +120,17 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
     return Verdict(STEP, "bounded", what)
 
 
-def _short_streams(
-    length: int, classes: int, event: Callable[[int, int, Event | None], Event]
-) -> tuple[int, list[list[Event]]]:
-    """All streams of a length; shorter ones are their beginnings."""
+def _short_streams(classes: Classes) -> tuple[int, list[list[Event]]]:
+    """All streams of a length, at the least distances in time; shorter ones are their
+    beginnings."""
+    number, length = len(classes.events), 1
+    while number ** (length + 1) <= _SHORT and length < 6:
+        length += 1
     found = []
-    for numbers in product(range(classes), repeat=length):
+    for numbers in product(range(number), repeat=length):
         stream: list[Event] = []
-        for number in numbers:
-            stream.append(event(number, 0, stream[-1] if stream else None))
+        for one in numbers:
+            stream.append(classes.event(one, 0, stream[-1] if stream else None))
         found.append(stream)
     return length, found
 
