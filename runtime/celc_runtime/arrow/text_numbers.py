@@ -25,9 +25,12 @@ class TextNumbers:
     def of(self, column: pa.Array) -> np.ndarray:
         """int64[len(column)]: the number of each text, −1 for NULL.
 
-        Dictionary codes are used, so a batch costs one look-up for each of its distinct texts.
+        Dictionary codes are used, so a batch costs one look-up for each of its distinct texts. Of a
+        dictionary that is longer than the column, most texts are those of other rows.
         """
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        if len(coded.dictionary) > len(coded):
+            coded = coded.cast(coded.type.value_type).dictionary_encode()
         table = np.empty(len(coded.dictionary) + 1, np.int64)
         for place, text in enumerate(coded.dictionary.to_pylist()):
             number = self._numbers.get(text)

@@ -7,6 +7,8 @@ with an equality then costs what its rows cost, not what the batch costs. This a
 absence of frequent events: between two rows that a match can contain, it reads one of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -61,7 +63,7 @@ class RelevantRows:
         self._tests: dict[tuple[tuple[str, str], AttributeTest], np.ndarray] = {}
         self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self._coded: dict[str, tuple[np.ndarray, list[str]]] = {}
-        self._by_value: dict[tuple[tuple[str, str], str], dict[object, _Rows]] = {}
+        self._by_value: dict[tuple[tuple[str, str], str], _Groups] = {}
         self._marks: dict[AttributeTest | tuple[str, str], np.ndarray] = {}
 
     def of(self, plan: Plan) -> _Rows:
@@ -201,12 +203,12 @@ class RelevantRows:
         streams, of_streams = np.zeros(rows, codes.dtype), [""]
         if plan.source.stream_column:
             streams, of_streams = self._texts("stream")
-        groups = _grouped(streams.astype(np.int64) * len(names) + codes)
+        groups = _Groups(np.arange(rows), streams.astype(np.int64) * len(names) + codes)
         if plan.source.stream_column:
             pairs = [(stream, name) for stream in of_streams for name in names]
-            return {pairs[code]: group for code, group in groups.items()}
+            return {pairs[code]: groups.of(code) for code in groups.codes}
         declared = {name: (stream, name) for stream, name in plan.source.declared_types}
-        return {declared[names[code]]: group for code, group in groups.items()}
+        return {declared[names[code]]: groups.of(code) for code in groups.codes}
 
     def _any(self, type: tuple[str, str], clause: tuple[AttributeTest, ...]) -> np.ndarray:
         """bool, of the rows of a type: where one of the tests is true."""
@@ -223,27 +225,22 @@ class RelevantRows:
         key = type, test.attribute
         if key not in self._by_value:
             self._by_value[key] = self._by_values(*key)
-        found = [self._by_value[key].get(value, _NO_ROWS) for value in dict.fromkeys(test.operands)]
+        found = [self._by_value[key].of(value) for value in dict.fromkeys(test.operands)]
         if len(found) == 1:
             return found[0]
         rows = np.concatenate([_NO_ROWS, *found])
         rows.sort()
         return rows
 
-    def _by_values(self, type: tuple[str, str], name: str) -> dict[object, _Rows]:
+    def _by_values(self, type: tuple[str, str], name: str) -> _Groups:
         rows = self._rows(type)
         column = self._events.column(name)
         if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
             codes, values = self._texts(name)
-            groups = _grouped(codes[rows])
-            found: dict[object, _Rows] = {}
-            for code, group in groups.items():
-                if code >= 0:
-                    found[values[code]] = rows[group]
-            return found
+            return _Groups(rows, codes[rows], values)
         values_of, valid = self._numbers(name)
         known = rows[valid[rows]]
-        return {value: known[group] for value, group in _grouped(values_of[known]).items()}
+        return _Groups(known, values_of[known])
 
     def _numbers(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         if name not in self._values:
@@ -337,11 +334,24 @@ def _holds_of_text(test: AttributeTest, value: str) -> bool:
             return True
 
 
-def _grouped(codes: np.ndarray) -> dict[int, _Rows]:
-    """For each number, the indices where it occurs, in order."""
-    order = np.argsort(codes, kind="stable")
-    ordered = codes[order]
-    cuts = np.flatnonzero(np.diff(ordered)) + 1
-    firsts = np.concatenate([[0], cuts]) if len(ordered) else cuts
-    stretches = np.split(order, cuts)
-    return dict(zip(ordered[firsts].tolist(), stretches, strict=False))
+class _Groups:
+    """Rows by their codes: for each code the rows that have it, in order.
+
+    names: what the codes from 0 on are called; None: the codes are asked for themselves. Rows of
+    other codes belong to no group then.
+    """
+
+    def __init__(self, rows: _Rows, codes: np.ndarray, names: list[str] | None = None) -> None:
+        order = np.argsort(codes, kind="stable")
+        ordered = codes[order]
+        self._rows = rows[order]
+        begins = np.flatnonzero(np.r_[[True], ordered[1:] != ordered[:-1]][: len(rows)])
+        self.codes = ordered[begins].tolist()
+        ends = [*begins[1:].tolist(), len(rows)]
+        called = self.codes if names is None else [None if c < 0 else names[c] for c in self.codes]
+        self._places = dict(zip(called, zip(begins.tolist(), ends, strict=True), strict=True))
+
+    def of(self, value: object) -> _Rows:
+        """The rows with a code, or of its name."""
+        begin, end = self._places.get(value, (0, 0))
+        return self._rows[begin:end]
