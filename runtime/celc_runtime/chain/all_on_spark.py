@@ -84,7 +84,8 @@ def wide(programs: Mapping[str, Program], name: str, matches: DataFrame) -> Data
     rules = names_column(programs[name].plan)
     of_rule = functions.lit(name)
     if rules is not None:
-        of_rule = column_named(rules).getField(column_named(rules))
+        (attribute,) = matches.schema[rules].dataType.names
+        of_rule = column_named(rules)[attribute]
     columns = [of_rule.alias(QUERY)]
     for other, program in programs.items():
         type = f"struct<{answer_ddl(program)}>"
