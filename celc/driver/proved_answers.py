@@ -8,7 +8,7 @@ user meets them. It is bounded by the streams that are tried, as Python and not 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import islice, product
 from typing import Any, TypeAlias
@@ -92,20 +92,26 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
     runs = found = left_out = 0
     longest = 0
     length, short = _short_streams(classes)
+    # CONSUME BY ANY forgets the events of all parts, which the definitions of one part do not say.
+    has_parts = bool(query.partition_by) and query.consume_by != "ANY"
     for stream in (*short, *islice(following(query, classes), _LONGER)):
-        events = [_in_one_part(event, query) for event in stream]
+        parts = [stream, stream[:-1]] if has_parts and runs >= len(short) else [stream]
+        events = _side_by_side(parts, query)
         try:
-            expected = expected_rows(query, events)
+            expected = [expected_rows(query, part) for part in parts]
         except OutOfStepsError:
             left_out += 1
             continue
         with warnings.catch_warnings(), taking_what_is_made():
             warnings.simplefilter("ignore")
-            rows = _rows(closed.match_table(table_of_events(events, schema)), labels)
-        problem = _difference(query, expected, rows)
-        if problem is not None:
-            shown = "; ".join(str(event) for event in events)
-            return Verdict(STEP, "wrong", "they differ on a stream", f"on [{shown}] {problem}")
+            rows = closed.match_table(table_of_events(events, schema)).to_pylist()
+        for number, wanted in enumerate(expected):
+            keys = _keys(query, number)
+            of_part = [row for row in rows if all(row[name] == keys[name] for name in keys)]
+            problem = _difference(query, wanted, _rows(of_part, labels))
+            if problem is not None:
+                shown = "; ".join(str(event) for event in events)
+                return Verdict(STEP, "wrong", "they differ on a stream", f"on [{shown}] {problem}")
         runs, found, longest = runs + 1, found + len(rows), max(longest, len(events))
     near = " close in time" if len(classes.gaps) > 1 else ""
     what = (
@@ -113,6 +119,8 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
         f"{len(classes.events)} classes{near}, and on {runs} streams in all, of up to {longest} "
         f"events: {found} rows, all as defined"
     )
+    if query.partition_by:
+        what += "; the longer ones in two parts" if has_parts else "; events of one part alone"
     if left_out:
         what += f" ({left_out} streams took too many steps and were left out)"
     if any(isinstance(one, core.OutputExpression) for one in query.output):
@@ -135,14 +143,24 @@ def _short_streams(classes: Classes) -> tuple[int, list[list[Event]]]:
     return length, found
 
 
-def _in_one_part(event: Event, query: core.Query) -> Event:
-    """The event with the same keys as all others."""
-    keys: dict[str, Any] = {}
-    for key in query.partition_by:
-        keys[key.name] = "p" if key.type is core.DataType.STRING else 1
-        if key.type is core.DataType.BOOLEAN:
-            keys[key.name] = True
-    return {**event, **keys}
+def _side_by_side(parts: Sequence[Sequence[Event]], query: core.Query) -> list[Event]:
+    """The events of parts with the keys of each, the first events first."""
+    longest = max(map(len, parts), default=0)
+    return [
+        {**part[place], **_keys(query, number)}
+        for place in range(longest)
+        for number, part in enumerate(parts)
+        if place < len(part)
+    ]
+
+
+def _keys(query: core.Query, number: int) -> dict[str, Any]:
+    """The values of PARTITION BY in a part, 0 or 1."""
+    values: dict[core.DataType, Any] = {
+        core.DataType.STRING: "pq"[number],
+        core.DataType.BOOLEAN: number == 0,
+    }
+    return {key.name: values.get(key.type, number + 1) for key in query.partition_by}
 
 
 # --- what is expected -----------------------------------------------------------------------------
@@ -240,14 +258,14 @@ def _column(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     return pa.array(values, type_)
 
 
-def _rows(table: pa.Table, labels: Sequence[str]) -> list[_Row]:
+def _rows(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[_Row]:
     return [
         (
             row["start_pos"],
             row["end_pos"],
             tuple((label, tuple(one["pos"] for one in row[label])) for label in labels),
         )
-        for row in table.to_pylist()
+        for row in rows
     ]
 
 
