@@ -12,7 +12,7 @@ from sigma.processing.transformations import FieldMappingTransformation
 
 from celc.diagnostics.source import Source
 from celc.interfaces.importing.files import imported
-from celc.interfaces.importing.languages import COLUMNS
+from celc.interfaces.importing.languages import COLUMNS, Translated
 from celc.interfaces.importing.sigma.backend import CelcBackend
 
 _RULES = """
@@ -36,7 +36,9 @@ def test_pysigma_finds_the_backend() -> None:
 
 
 def test_rules_are_what_the_command_makes_of_them() -> None:
-    ((_, text),) = imported("sigma", [Source("rules.yml", _GOOD)], COLUMNS["sigma"])
+    ((_, made),) = imported("sigma", [Source("rules.yml", _GOOD)], COLUMNS["sigma"])
+    assert isinstance(made, Translated)
+    text = made.text
     assert CelcBackend().convert(SigmaCollection.from_yaml(_GOOD)) == text
     assert "[ts]" in CelcBackend(time_column="ts").convert(SigmaCollection.from_yaml(_GOOD))
     given: list[str] = []

@@ -100,7 +100,7 @@ def _translated(text: str, name: str = "q.eql") -> str:
     ((_, found),) = imported("eql", [Source(name, text)], COLUMNS["eql"])
     if isinstance(found, CelError):
         raise found
-    return found
+    return found.text
 
 
 def test_conditions_are_true_where_python_says_so() -> None:

@@ -26,7 +26,7 @@ def _text(rule: Any) -> str:
     ((_, found),) = imported("flink", [source], COLUMNS["flink"])
     if isinstance(found, CelError):
         raise found
-    return found
+    return found.text
 
 
 def _node(name: str, value: int, times: tuple[int, int | None], strategy: str, **more: Any) -> Any:

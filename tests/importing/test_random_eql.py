@@ -12,7 +12,7 @@ from eql_machine import Asked, Event, sequences
 import celc
 from celc.diagnostics.source import Source
 from celc.interfaces.importing.files import imported
-from celc.interfaces.importing.languages import Columns
+from celc.interfaces.importing.languages import Columns, Translated
 
 
 def _condition(draw: random.Random, category: str) -> tuple[str, Any]:
@@ -98,8 +98,9 @@ def _disagreement(seed: int) -> str | None:
     query, events = _Drawn(draw), _events(draw, draw.choice([8, 14, 25]))
     any_type = "any where" in query.text
     columns_of = Columns("t", "kind" if any_type else "type")
-    ((_, text),) = imported("eql", [Source("drawn.eql", query.text)], columns_of)
-    assert isinstance(text, str)
+    ((_, made),) = imported("eql", [Source("drawn.eql", query.text)], columns_of)
+    assert isinstance(made, Translated)
+    text = made.text
     names = {"k": pa.string(), "l": pa.string(), "v": pa.int64(), "w": pa.int64()}
     columns: dict[str, Any] = {
         name: pa.array([one[name] for one in events], kind) for name, kind in names.items()

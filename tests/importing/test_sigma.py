@@ -88,7 +88,7 @@ def _texts(text: str, name: str = "rules.yml") -> str:
     ((_, found),) = imported("sigma", [Source(name, text)], COLUMNS["sigma"])
     if isinstance(found, CelError):
         raise found
-    return found
+    return found.text
 
 
 def test_detections_find_what_python_finds() -> None:

@@ -5,36 +5,38 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from celc.diagnostics.errors import CelError, error
 from celc.diagnostics.source import Source, Span
-from celc.interfaces.importing.languages import Columns
+from celc.interfaces.importing.languages import Columns, Translated
 from celc.interfaces.importing.layout import laid_out
 from celc.interfaces.importing.names import query_name
 
 
 def imported(
     language: str, sources: Sequence[Source], columns: Columns
-) -> Iterator[tuple[Source, str | CelError]]:
-    """For each file its text in CEL, or the error with everything that cannot be translated.
+) -> Iterator[tuple[Source, Translated | CelError]]:
+    """For each file its text in CEL with the tests of its examples, or the error with
+    everything that cannot be translated.
 
     Raises ModuleNotFoundError where the library of the language is not there. A file of Sigma that
     has only rules which correlations read has no text.
     """
-    for source, text in _translated(language, sources, columns):
-        if isinstance(text, CelError):
-            yield source, text
+    for source, found in _translated(language, sources, columns):
+        if isinstance(found, CelError):
+            yield source, found
             continue
         try:
-            yield source, laid_out(source.name, text, columns)
+            yield source, replace(found, text=laid_out(source.name, found.text, columns))
         except CelError as problem:
             yield source, problem
 
 
 def _translated(
     language: str, sources: Sequence[Source], columns: Columns
-) -> Iterator[tuple[Source, str | CelError]]:
+) -> Iterator[tuple[Source, Translated | CelError]]:
     if language == "sigma":
         from celc.interfaces.importing.sigma.rules import texts_of
 
@@ -49,7 +51,7 @@ def _translated(
             name, query = PurePath(source.name).stem, source
             if source.name.endswith(".toml"):
                 name, query = _of_toml(source)
-            yield source, text_of(query, query_name(name), columns)
+            yield source, Translated(text_of(query, query_name(name), columns))
         except CelError as problem:
             yield source, problem
 

@@ -1,4 +1,4 @@
-"""The languages whose rules are read: their files, and the columns of their events."""
+"""The languages whose rules are read: their files, the columns of their events, what is made."""
 
 from celc_runtime.plan.frozen import frozen
 
@@ -9,6 +9,16 @@ class Columns:
 
     time: str
     kind: str
+
+
+@frozen
+class Translated:
+    """The text of a file of CEL; that of a test file with the examples of its rules, or None; and
+    what of these is not read."""
+
+    text: str
+    tests: str | None = None
+    warnings: str = ""
 
 
 SUFFIXES = {"eql": (".eql", ".toml"), "sigma": (".yml", ".yaml"), "flink": (".json",)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from celc.diagnostics.errors import Diagnostics, error
+from celc.diagnostics.errors import Diagnostics, error, warning
 from celc.diagnostics.source import Source, Span
 
 
@@ -37,3 +37,7 @@ class Places:
     def wrong(self, word: str, message: str, *help: str) -> None:
         """What cannot be translated, at the place of a word."""
         self.diagnostics.add(error("import-unsupported", self.of(word), message, *help))
+
+    def told(self, word: str, message: str) -> None:
+        """What of the examples of a rule is not read, at the place of a word."""
+        self.diagnostics.add(warning("import-example", self.of(word), message))

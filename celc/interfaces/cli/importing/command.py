@@ -12,7 +12,7 @@ from celc.diagnostics.source import Source
 from celc.interfaces.cli.output import check_output, say, tell, written
 from celc.interfaces.cli.problems import FINE, QUERY_WRONG, CommandProblem
 from celc.interfaces.cli.queries import read_source
-from celc.interfaces.importing.languages import COLUMNS, SUFFIXES, Columns
+from celc.interfaces.importing.languages import COLUMNS, SUFFIXES, Columns, Translated
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,35 +34,52 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from celc.interfaces.importing.files import imported
 
-        return _write(list(imported(language, sources, columns)), targets, output)
+        found = list(imported(language, sources, columns))
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in ("lark", "sigma", "yaml"):
             raise
         raise CommandProblem(
             f"rules are read by the package {missing.name}: pip install 'celc[rules]'"
         ) from None
+    for source, one in found:
+        to = targets[source.name]
+        if to is not None and isinstance(one, Translated) and one.tests:
+            check_output(_tests_of(to), force=arguments.force, inputs=paths)
+    return _write(found, targets, output)
 
 
 def _write(
-    found: Sequence[tuple[Source, str | CelError]],
+    found: Sequence[tuple[Source, Translated | CelError]],
     targets: Mapping[str, Path | None],
     output: Path | None,
 ) -> int:
-    wrong = 0
-    for source, text in found:
+    wrong = tested = 0
+    for source, one in found:
         to = targets[source.name]
-        if isinstance(text, CelError):
-            tell(f"{text}\n")
+        if isinstance(one, CelError):
+            tell(f"{one}\n")
             wrong += 1
-        elif to is None:
-            say(text)
-        else:
-            to.parent.mkdir(parents=True, exist_ok=True)
-            with written(to) as out:
-                out.write(text.encode())
+            continue
+        if one.warnings and to is not None:
+            tell(f"{one.warnings}\n")
+        if to is None:
+            say(one.text)
+            continue
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with written(to) as out:
+            out.write(one.text.encode())
+        if one.tests:
+            tested += 1
+            with written(_tests_of(to)) as out:
+                out.write(one.tests.encode())
     if output is not None or wrong:
-        tell(_summary(len(found) - wrong, wrong))
+        tell(_summary(len(found) - wrong, wrong, tested))
     return QUERY_WRONG if wrong else FINE
+
+
+def _tests_of(path: Path) -> Path:
+    """The test file beside a query file."""
+    return path.with_suffix(".test.toml")
 
 
 def _files(given: Sequence[Path], suffixes: tuple[str, ...]) -> Iterator[Path]:
@@ -90,6 +107,7 @@ def _targets(paths: list[Path], output: Path | None) -> Iterator[tuple[Path, Pat
     yield from ((path, to) for to, path in named.items())
 
 
-def _summary(written: int, wrong: int) -> str:
+def _summary(written: int, wrong: int, tested: int) -> str:
     found = f"{written} {'file' if written == 1 else 'files'} translated"
+    found += f", {tested} with tests" if tested else ""
     return f"{found}, {wrong} not" if wrong else found

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import yaml
 from sigma.collection import SigmaCollection
 from sigma.exceptions import SigmaError, SigmaRuleLocation
 from sigma.policy import SigmaPolicy
 from sigma.policy.regex_engine import PythonRegexEngine
+from sigma.rule.base import SigmaYAMLLoader
 
-from celc.diagnostics.errors import CelError, error
+from celc.diagnostics.errors import CelError, error, render_all
 from celc.diagnostics.source import Source, Span
-from celc.interfaces.importing.languages import Columns
+from celc.interfaces.importing.languages import Columns, Translated
 from celc.interfaces.importing.places import Places
 from celc.interfaces.importing.sigma.correlations import clauses_of
+from celc.interfaces.importing.sigma.examples import EXEMPLARS, tests_of
 from celc.interfaces.importing.sigma.rules_of_file import RulesOfFile
 
 _POLICY = SigmaPolicy(regex_engine=PythonRegexEngine())
@@ -24,8 +27,9 @@ _POLICY = SigmaPolicy(regex_engine=PythonRegexEngine())
 
 def texts_of(
     sources: Sequence[Source], columns: Columns
-) -> Iterator[tuple[Source, str | CelError]]:
-    """For each file of rules its text in CEL, not yet in its layout, or why there is none.
+) -> Iterator[tuple[Source, Translated | CelError]]:
+    """For each file of rules its text in CEL, not yet in its layout, and the tests of its examples,
+    or why there is none.
 
     A correlation finds the rules that it names in all files. A rule that only a correlation needs
     has no query of its own, and a file with nothing else no text.
@@ -45,21 +49,23 @@ def texts_of(
             yield source, wrong[source.name]
             continue
         own = [one for one in rules if one.source and str(one.source.path) == source.name]
+        file = RulesOfFile(source, columns, clauses_of)
         try:
-            text = RulesOfFile(source, columns, clauses_of).text(
-                [one for one in own if one._output]
-            )
+            text = file.text([one for one in own if one._output])
         except CelError as problem:
             yield source, problem
             continue
         if text is not None:
-            yield source, text
+            tests = tests_of(file, own)
+            told = render_all(source, file.places.diagnostics.in_order())
+            yield source, Translated(text, tests, told)
 
 
 def _read(source: Source) -> SigmaCollection | CelError:
     try:
-        found = SigmaCollection.from_yaml(
-            source.text,
+        documents = list(yaml.load_all(source.text, SigmaYAMLLoader))
+        found = SigmaCollection.from_dicts(
+            [_with_examples(one) for one in documents],
             collect_errors=True,
             source=SigmaRuleLocation(source.name),  # type: ignore[arg-type]
             resolve_references=False,
@@ -74,6 +80,14 @@ def _read(source: Source) -> SigmaCollection | CelError:
         return _problem(source, problem)
     problems = [*found.errors, *(one for rule in found.rules for one in rule.errors)]
     return _problem(source, *problems) if problems else found
+
+
+def _with_examples(document: Any) -> Any:
+    """A rule with its examples beside its other fields: pySigma leaves out `custom_attributes`."""
+    nested = document.get("custom_attributes") if isinstance(document, dict) else None
+    if isinstance(nested, dict) and EXEMPLARS in nested:
+        return {EXEMPLARS: nested[EXEMPLARS], **document}
+    return document
 
 
 def _problem(source: Source, *problems: Exception) -> CelError:
