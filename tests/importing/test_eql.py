@@ -58,7 +58,8 @@ _CONDITIONS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     'path like "/bin/100%_?"': lambda e: e["path"] == "/bin/100%_a",
     r'path == "C:\\Windows\\cmd.exe"': lambda e: e["path"] == r"C:\Windows\cmd.exe",
     'path == """C:\\Windows\\cmd.exe"""': lambda e: e["path"] == r"C:\Windows\cmd.exe",
-    r'path like "a\*b"': lambda e: e["path"] == "a*b",
+    r'path like "C:\\*"': lambda e: e["path"] == r"C:\Windows\cmd.exe",
+    r'path like "C:\u{5c}W?ndows*"': lambda e: e["path"] == r"C:\Windows\cmd.exe",
     'name regex "[cp].*"': lambda e: _is(
         e["name"], lambda v: re.fullmatch("[cp].*", v) is not None
     ),
@@ -200,8 +201,8 @@ WITHIN 1 HOUR [`@timestamp`]
         ),
         (
             "sequence [file where true] by a [network where true] by b",
-            "WHERE file\n  ; !(file AS other FILTER other.a = file.a)\n"
-            "  ; FIRST (network FILTER network.b = file.a)",
+            "WHERE file AS file1\n  ; !(file AS other FILTER other.a = file1.a)\n"
+            "  ; FIRST (network AS network1 FILTER network1.b = file1.a)",
         ),
     ],
 )

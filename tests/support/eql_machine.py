@@ -3,6 +3,7 @@ handle matches" in the EQL syntax reference), in plain Python and without anythi
 
 For each value of the keys there is at most one partial match in each state. An event of the kind of
 step k moves the partial match of state k − 1 into state k, where it takes the place of another one.
+An event of `until` ends what is pending, but not what it is part of: "between matching events".
 """
 
 from __future__ import annotations
@@ -41,8 +42,6 @@ def sequences(
     states: dict[tuple[Hashable, ...], dict[int, tuple[int, ...]]] = {}
     complete: list[tuple[int, ...]] = []
     for position, event in enumerate(events):
-        if until is not None and until.takes(event):
-            states.pop(until.key(event) or (), None)
         for number in range(last, -1, -1):
             step = present[number]
             key = step.key(event)
@@ -58,6 +57,10 @@ def sequences(
                 complete.append((*before, position))
             else:
                 held[number] = (*before, position)
+        if until is not None and until.takes(event):
+            held = states.get(until.key(event) or (), {})
+            for number in [one for one in held if held[one][-1] < position]:
+                del held[number]
     return [one for one in complete if _nothing_between(events, steps, one)]
 
 

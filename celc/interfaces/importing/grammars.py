@@ -75,6 +75,8 @@ def _told(source: Source, found: UnexpectedInput) -> Diagnostic:
     help = [f"expected {', '.join(words)}"] if words else []
     if text == "'" and "STRING" in accepted:
         help = ['texts stand in double quotes: "cmd.exe"']
+    elif text == '"' and "STRING" in accepted:
+        help = [r"a text ends in its line; behind \ stands one of b f n r t \ ' \" or u{…}"]
     elif text.startswith("="):
         help = ["equality is written '=='"]
     what = f"'{text}' cannot stand here" if text else "the query ends here, and it is not complete"

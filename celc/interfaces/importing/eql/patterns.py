@@ -17,7 +17,7 @@ behind it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from celc_runtime.plan.frozen import frozen
 
@@ -52,16 +52,30 @@ class Step:
     span: Span
 
 
-def labels_of(steps: Sequence[Step]) -> list[str]:
-    """The labels of steps: the event type where it stands once, else with a number behind it."""
+def labels_of(steps: Sequence[Step], taken: Collection[str]) -> list[str]:
+    """The labels of steps: the event type where it stands once, else with a number behind it. None
+    is one of the event types `taken`.
+
+    An event with keys of its own is numbered, too: it is named inside absences of its event type,
+    and every event type is a label of CEL, which there means another event.
+    """
     times = Counter(one.event_type for one in steps)
     seen: Counter[str] = Counter()
     labels = []
     for one in steps:
         seen[one.event_type] += 1
-        many = times[one.event_type] > 1
-        labels.append(f"{one.event_type}{seen[one.event_type]}" if many else one.event_type)
+        if times[one.event_type] > 1 or one.keys:
+            labels.append(free_name(f"{one.event_type}{seen[one.event_type]}", taken))
+        else:
+            labels.append(one.event_type)
     return labels
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """A name for a label that is no event type, which a label may not be called like."""
+    while name.lower() in {one.lower() for one in taken}:
+        name += "_"
+    return name
 
 
 @frozen
@@ -74,9 +88,14 @@ class EventSequence:
     until: Step | None
     needed: tuple[Words, ...] = ()  # what the first event must satisfy besides
 
+    @property
+    def _types(self) -> set[str]:
+        every = [*self.steps, *(one for some in self.missing for one in some)]
+        return {one.event_type for one in (*every, *([self.until] if self.until else []))}
+
     def formula(self) -> str:
         """The text of the formula. It has a parenthesis around each operand that needs one."""
-        labels = labels_of(self.steps)
+        labels = labels_of(self.steps, self._types)
         text = self._event(0, labels[0])
         for number in range(1, len(self.steps)):
             absent = self._absent(number, labels)
@@ -103,7 +122,8 @@ class EventSequence:
     def _other(self, step: Step, labels: Sequence[str], label: str = "") -> str:
         """An event of the kind of a step that is none of the match."""
         if not label:
-            label = step.event_type if step.event_type not in labels else "other"
+            is_named = step.event_type in labels or step.keys
+            label = free_name("other", self._types) if is_named else step.event_type
         conditions = [of_label(label, step.condition)] if step.condition is not None else []
         conditions += _same_keys(label, step.keys, labels[0], self.steps[0].keys)
         return event(step.event_type, label, conditions)
@@ -119,7 +139,7 @@ class EventSequence:
     def _newer(self, number: int, labels: Sequence[str]) -> str:
         """A newer chain of the steps before one, strictly inside the match."""
         chain = [self.steps[0], *self.steps[:number], self.steps[number]]
-        names = [f"other{place}" for place in range(1, len(chain) + 1)]
+        names = [free_name(f"other{place}", self._types) for place in range(1, len(chain) + 1)]
         return " ; ".join(
             self._other(one, labels, name) for one, name in zip(chain, names, strict=True)
         )

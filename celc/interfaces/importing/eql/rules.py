@@ -310,7 +310,7 @@ class _Query:
                 "both",
             )
         keys += steps[0].keys
-        labels = labels_of(steps)
+        labels = labels_of(steps, self.named)
         parts = []
         for number, (one, label) in enumerate(zip(steps, labels, strict=True)):
             asked = [one.condition] if one.condition else []

@@ -6,7 +6,7 @@ import re
 
 from celc.interfaces.importing.words import Wildcard
 
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "b": "\b", "f": "\f"}
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
 def constant_text(written: str) -> str:
@@ -19,17 +19,14 @@ def constant_text(written: str) -> str:
 def _unescaped(found: re.Match[str]) -> str:
     if found[2] is not None:
         return chr(int(found[2], 16))
-    # `\*` and `\?` are kept: they say that no wildcard is meant.
-    return _ESCAPES.get(found[1], found[0])
+    return _ESCAPES.get(found[1], found[1])
 
 
 def pattern_of(text: str) -> list[str | Wildcard]:
-    """A text with `*` and `?` as a pattern; a backslash before them makes signs of them."""
+    """A text with `*` and `?` as a pattern. EQL has no way to write these signs in a pattern: the
+    text `C:\\*` ends with a backslash and a wildcard."""
     wildcards = {"*": Wildcard.MANY, "?": Wildcard.ONE}
-    return [
-        wildcards.get(sign, sign[-1] if len(sign) == 2 else sign)
-        for sign in re.findall(r"\\[*?]|.", text, flags=re.DOTALL)
-    ]
+    return [wildcards.get(sign, sign) for sign in text]
 
 
 def lucene_problem(pattern: str) -> str | None:

@@ -1,0 +1,119 @@
+"""Rules in the shapes of public ones: what they find in a few events, and the messages of what is not
+translated. The folder `rules` has the rules, the events and the answers, which were found by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+import warnings
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import celc
+from celc.diagnostics.errors import CelError
+from celc.diagnostics.source import Source
+from celc.interfaces.importing.files import imported
+from celc.interfaces.importing.languages import COLUMNS, Columns
+
+_RULES = Path(__file__).parent / "rules"
+
+
+def _text(language: str, name: str, text: str, columns: Columns | None = None) -> str:
+    ((_, found),) = imported(language, [Source(name, text)], columns or COLUMNS[language])
+    if isinstance(found, CelError):
+        raise found
+    return found.text
+
+
+def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in given.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _table(rows: list[dict[str, Any]], time: str) -> pa.Table:
+    """Rows with all fields that one of them has; the time is seconds or an ISO time."""
+    names = {name: None for row in rows for name in row}
+    columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in names}
+    seconds = [
+        one if isinstance(one, int) else int(datetime.fromisoformat(one).timestamp())
+        for one in columns[time]
+    ]
+    assert len(set(seconds)) == len(seconds), "a time says which event it is"
+    columns[time] = pa.array([one * 10**6 for one in seconds], pa.timestamp("us", "UTC"))
+    return pa.table(columns)
+
+
+def _found(text: str, table: pa.Table, columns: Columns, type_column: str) -> list[list[int]]:
+    """The positions of the events of each match of a file's last query."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = celc.compile(
+            text, order_by=[columns.time], at_end="closed", type_column=type_column
+        )
+        rows = module.match_table(table).to_pylist()
+    place = {time: at for at, time in enumerate(table[columns.time].to_pylist())}
+    return sorted(
+        sorted(
+            place[one[columns.time]]
+            for label in row.values()
+            if isinstance(label, list)
+            for one in label
+        )
+        for row in rows
+    )
+
+
+def _event(word: str, position: int) -> dict[str, Any]:
+    found = re.fullmatch(r"([a-d])([w-z]?)([w-z]?)(\d?)(?:@(\d+))?", word)
+    assert found, word
+    kind, k, v = found[1], found[2] or None, int(found[4]) if found[4] else None
+    time = int(found[5]) if found[5] else position
+    return {"kind": kind, "type": "event", "k": k, "l": found[3] or None, "v": v, "ts": time}
+
+
+def test_sequences_by_the_words_of_the_documents() -> None:
+    cases = tomllib.loads((_RULES / "sequences.toml").read_text())["case"]
+    assert len(cases) == 43
+    kinds = {"k": pa.string(), "l": pa.string(), "v": pa.int64()}
+    wrong = {}
+    columns = Columns("ts", "kind")
+    for case in cases:
+        events = [_event(word, place) for place, word in enumerate(case["events"].split())]
+        table = _table(events, "ts")
+        for name, kind in kinds.items():
+            column = table.schema.get_field_index(name)
+            table = table.set_column(column, name, table[name].cast(kind))
+        text = _text("eql", "case.eql", case["query"], columns)
+        found = _found(text, table, columns, "type" if "any where" in case["query"] else "kind")
+        if found != case["matches"]:
+            wrong[case["name"]] = found
+    assert wrong == {}
+
+
+def test_rules_of_eql() -> None:
+    rules = tomllib.loads((_RULES / "eql.toml").read_text())["rule"]
+    lines = (_RULES / "eql.jsonl").read_text().splitlines()
+    table = _table([dict(_flat(json.loads(line))) for line in lines], "@timestamp")
+    any_kind = table.append_column("type", pa.array(["event"] * len(lines)))
+    found = {}
+    for one in rules:
+        text = _text("eql", f"{one['name']}.eql", one["query"])
+        assert f"QUERY {one['name']}:" in text
+        is_any = "any where" in one["query"]
+        found[one["name"]] = _found(
+            text,
+            any_kind if is_any else table,
+            COLUMNS["eql"],
+            "type" if is_any else "event.category",
+        )
+    assert len(found) == 30
+    assert found == {one["name"]: one["matches"] for one in rules}
