@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import yaml
 
 import celc
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
 from celc.interfaces.importing.files import imported
 from celc.interfaces.importing.languages import COLUMNS, Columns
+from celc.interfaces.importing.names import query_name
 
 _RULES = Path(__file__).parent / "rules"
 
@@ -52,7 +54,9 @@ def _table(rows: list[dict[str, Any]], time: str) -> pa.Table:
     return pa.table(columns)
 
 
-def _found(text: str, table: pa.Table, columns: Columns, type_column: str) -> list[list[int]]:
+def _found(
+    text: str, table: pa.Table, columns: Columns, type_column: str | None = None
+) -> list[list[int]]:
     """The positions of the events of each match of a file's last query."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -117,3 +121,38 @@ def test_rules_of_eql() -> None:
         )
     assert len(found) == 30
     assert found == {one["name"]: one["matches"] for one in rules}
+
+
+def _answer(row: Mapping[str, Any], place: Mapping[datetime, int]) -> int | str:
+    """The position of the last event of a match; of a count of few events, the key."""
+    return place[row["end_time"]] if "end_time" in row else str(row["TargetUserName"])
+
+
+def test_rules_of_sigma() -> None:
+    text = (_RULES / "sigma.yml").read_text()
+    rules = [one for one in yaml.safe_load_all(text) if "expected" in one]
+    assert len(rules) == 30
+    rows = [json.loads(line) for line in (_RULES / "sigma.jsonl").read_text().splitlines()]
+    table = _table(rows, "timestamp")
+    place = {time: at for at, time in enumerate(table["timestamp"].to_pylist())}
+    module = celc.compile(
+        _text("sigma", "sigma.yml", text), order_by=["timestamp"], type_column="logsource"
+    )
+    answers = module.match_all_table(table)
+    found = {}
+    for one in rules:
+        answer = answers[query_name(one.get("name", one["title"]))].to_pylist()
+        found[one["title"]] = sorted(_answer(row, place) for row in answer)
+    assert found == {one["title"]: one["expected"] for one in rules}
+
+
+def test_rules_of_flink() -> None:
+    rules = [json.loads(line) for line in (_RULES / "flink.jsonl").read_text().splitlines()]
+    assert len(rules) == 30
+    lines = (_RULES / "flink_events.jsonl").read_text().splitlines()
+    table = _table([json.loads(line) for line in lines], "ts")
+    found = {}
+    for one in rules:
+        text = _text("flink", f"{one['name']}.json", json.dumps(one))
+        found[one["name"]] = _found(text, table, COLUMNS["flink"])
+    assert found == {one["name"]: one["expected"] for one in rules}

@@ -51,6 +51,7 @@ class RulesOfFile:
     detections: Detections = field(init=False)
     named: dict[str, dict[str, None]] = field(default_factory=dict)  # fields of each event type
     derived: dict[str, dict[str, str]] = field(default_factory=dict)  # aliases of each event type
+    keys: dict[str, str] = field(default_factory=dict)  # of correlations, each with one of its fields
     queries: dict[str, list[str]] = field(default_factory=dict)
     _done: dict[int, str] = field(default_factory=dict)
     _windows: bool = True
@@ -64,6 +65,7 @@ class RulesOfFile:
         """The file of CEL; None where there are no rules. Raises `CelError` with all errors."""
         for rule in rules:
             self.query_of(rule)
+        self._check_aliases()
         self.places.diagnostics.raise_errors()
         if not self.queries:
             return None
@@ -126,12 +128,16 @@ class RulesOfFile:
         for key in keys:
             if key not in aliases:
                 self._use(kind, key)
+                self.keys[key] = key
                 continue
             name = aliases[key].get(reference)
             if name is None:
                 self.places.wrong(key, f"the alias '{key}' has no field of '{reference.reference}'")
                 continue
             self._use(kind, name)
+            self._one_type(key, name)
+            if name == key:
+                continue
             known = self.derived.setdefault(kind, {}).setdefault(key, name)
             if known != name:
                 self.places.wrong(
@@ -139,6 +145,14 @@ class RulesOfFile:
                     f"the alias '{key}' stands for '{known}' and for '{name}' of events of one log "
                     "source, and they have one key here",
                 )
+
+    def _one_type(self, key: str, name: str) -> None:
+        """The fields that a key stands for have one type."""
+        other = self.keys.setdefault(key, name)
+        for one, like in ((name, other), (other, name)):
+            kind = self.fields.kind(like)
+            if kind is not None:
+                self.fields.expect(one, kind, self.places.of(one))
 
     def use(self, rules: Sequence[SigmaRuleReference], name: str) -> None:
         """A field of the events of rules is named."""
@@ -186,6 +200,15 @@ class RulesOfFile:
     def _use(self, kind: str, name: str) -> None:
         self.named.setdefault(kind, {}).setdefault(name)
 
+    def _check_aliases(self) -> None:
+        """No alias is called like another field of the same events."""
+        for kind, aliases in self.derived.items():
+            for alias in aliases:
+                if alias in self.named[kind]:
+                    self.places.wrong(
+                        alias, f"the alias '{alias}' is also a field of the events '{kind}'"
+                    )
+
     def _declaration(self) -> str:
         events = []
         for kind, names in self.named.items():
@@ -194,6 +217,12 @@ class RulesOfFile:
             listed += [
                 f"{attribute(alias)}: {self.fields.kind(name) or 'STRING'} = {attribute(name)}"
                 for alias, name in self.derived.get(kind, {}).items()
+            ]
+            listed += [
+                # PARTITION BY asks for the keys of all event types.
+                f"{attribute(key)}: {self.fields.kind(name) or 'STRING'} = NULL"
+                for key, name in self.keys.items()
+                if key not in names and key not in self.derived.get(kind, {})
             ]
             listed.append(f"{attribute(self.columns.time)}: TIMESTAMP")
             events.append(f"EVENT {spelled(kind)} {{ {', '.join(listed)} }}")
