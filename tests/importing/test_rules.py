@@ -1,5 +1,5 @@
-"""Rules in the shapes of public ones: what they find in a few events, and the messages of what is not
-translated. The folder `rules` has the rules, the events and the answers, which were found by hand.
+"""Rules in the shapes of public ones: what they find in a few events, and the messages of what is
+not translated. `rules` has the rules, the events and the answers, which were found by hand.
 """
 
 from __future__ import annotations

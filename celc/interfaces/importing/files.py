@@ -54,6 +54,9 @@ def _translated(
             yield source, Translated(text_of(query, query_name(name), columns))
         except CelError as problem:
             yield source, problem
+        except RecursionError:
+            message = "this is nested too deeply to be translated"
+            yield source, CelError(source, (error("import-unsupported", Span(0, 1), message),))
 
 
 def _of_toml(source: Source) -> tuple[str, Source]:
@@ -65,7 +68,8 @@ def _of_toml(source: Source) -> tuple[str, Source]:
         raise CelError(
             source, (error("import-toml", Span(0, 1), f"this is no TOML: {problem}"),)
         ) from None
-    rule = table.get("rule", {})
+    rule = table.get("rule")
+    rule = rule if isinstance(rule, dict) else {}
     query, language = rule.get("query"), rule.get("language", "eql")
     if not isinstance(query, str) or language != "eql":
         message = (
@@ -73,9 +77,12 @@ def _of_toml(source: Source) -> tuple[str, Source]:
             if isinstance(query, str)
             else "there is no text 'query' under [rule]"
         )
-        raise CelError(source, (error("import-toml", Span(0, 1), message),))
+        at = max(0, source.text.find("language" if isinstance(query, str) else "rule"))
+        raise CelError(source, (error("import-toml", Span(at, at + 1), message),))
     start = source.text.find(query)
-    if start >= 0:
-        before = re.sub(r"[^\n]", " ", source.text[:start])
-        query = before + query
-    return str(rule.get("name", PurePath(source.name).stem)), Source(source.name, query)
+    name = str(rule.get("name", PurePath(source.name).stem))
+    if start < 0:
+        # It is written with escapes, and places are those of the text that they stand for.
+        return name, Source(f"{source.name}: query", query)
+    before = re.sub(r"[^\n]", " ", source.text[:start])
+    return name, Source(source.name, before + query)

@@ -22,10 +22,10 @@ class Places:
 
     def of(self, word: str) -> Span:
         """Where a word stands first in the present rule; where it does not, the rule's begin."""
-        at = self.source.text.find(word, self._begin) if word else -1
-        if at < 0:
-            return Span(self._begin, self._begin + 1)
-        return Span(at, at + len(word))
+        text, begin = self.source.text, self._begin
+        whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)").search(text, begin) if word else None
+        at = whole.start() if whole else text.find(word, begin) if word else -1
+        return Span(begin, begin + 1) if at < 0 else Span(at, at + len(word))
 
     def of_field(self, name: str) -> Span:
         """Where a field is a key of the present rule."""
@@ -37,6 +37,10 @@ class Places:
     def wrong(self, word: str, message: str, *help: str) -> None:
         """What cannot be translated, at the place of a word."""
         self.diagnostics.add(error("import-unsupported", self.of(word), message, *help))
+
+    def wrong_field(self, name: str, message: str) -> None:
+        """What cannot be translated, at the key of a field."""
+        self.diagnostics.add(error("import-unsupported", self.of_field(name), message))
 
     def told(self, word: str, message: str) -> None:
         """What of the examples of a rule is not read, at the place of a word."""

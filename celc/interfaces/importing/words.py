@@ -37,9 +37,14 @@ class Words:
         return self.text if self.level >= level else f"({self.text})"
 
 
+_OTHERWISE = {"CASE", "FALSE", "NOT", "NULL", "STREAM", "TRUE"}
+"""The words that mean something else where an attribute can stand."""
+
+
 def attribute(name: str) -> str:
-    """The name of an attribute as it is written: any word may stand without backquotes."""
-    return name if name.isidentifier() else quoted(name)
+    """The name of an attribute as it is written: most words may stand without backquotes."""
+    is_plain = name.isidentifier() and name.upper() not in _OTHERWISE
+    return name if is_plain else quoted(name)
 
 
 def literal(text: str) -> str:

@@ -6,12 +6,14 @@ are compared as they are by `==`, and without regard to case by `:` and by what 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lark import Token, Tree
 
 from celc.diagnostics.errors import Diagnostics, error
+from celc.diagnostics.messages.types import invalid_regex
 from celc.diagnostics.source import Span
 from celc.interfaces.importing.eql import functions
 from celc.interfaces.importing.eql.texts import constant_text, lucene_problem, pattern_of
@@ -29,6 +31,7 @@ from celc.interfaces.importing.words import (
     negated,
     operation,
 )
+from celc.resolve.types.regexes import refusal_of_regex
 
 _COMPARATORS = {"==": "=", "!=": "<>"}
 _LEVELS = {
@@ -193,8 +196,11 @@ class Conditions:
     ) -> Value:
         for text, place in texts:
             problem = lucene_problem(text)
+            reason = refusal_of_regex(text)
             if problem:
                 self.wrong(place, problem)
+            elif reason is not None:
+                self.diagnostics.add(invalid_regex(reason, place))
         flags = "(?is)" if any_case else "(?s)"
         whole = "|".join(text for text, _ in texts)
         pattern = literal(f"{flags}^(?:{whole})$")
@@ -284,12 +290,15 @@ class Conditions:
     _raw_text = _text
 
     def _integer(self, node: Node) -> Value:
-        return Value(
-            Words(str(node.children[0])), "LONG", span_of(node), int(str(node.children[0]))
-        )
+        number, span = int(str(node.children[0])), span_of(node)
+        if number >= 2**63:
+            self.wrong(span, "a whole number has at most 64 bits")
+        return Value(Words(str(number)), "LONG", span, number)
 
     def _decimal(self, node: Node) -> Value:
         text = str(node.children[0])
+        if math.isinf(float(text)):
+            self.wrong(span_of(node), "this number is too large")
         return Value(Words(text), "DOUBLE", span_of(node), float(text))
 
     def _true(self, node: Node) -> Value:

@@ -187,7 +187,11 @@ def called(of: Uses, name: str, given: Sequence[Value], span: Span, *, any_case:
         return Value(Words("TRUE"), None, span)
     make, least, most = _FUNCTIONS[name]
     if not least <= len(given) <= most:
-        of.wrong(span, f"{name} takes {least} arguments" + (" or more" if most > least else ""))
+        of.wrong(
+            span,
+            f"{name} takes {least} argument{'' if least == 1 else 's'}"
+            + (" or more" if most > least else ""),
+        )
         return Value(Words("TRUE"), None, span)
     if any_case and name not in _OF_CASE:
         of.wrong(span, f"'{name}' has no form with '~'")

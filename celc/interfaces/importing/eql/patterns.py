@@ -22,6 +22,7 @@ from collections.abc import Collection, Sequence
 from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.source import Span
+from celc.interfaces.importing.names import free_name
 from celc.interfaces.importing.words import (
     Level,
     Words,
@@ -69,13 +70,6 @@ def labels_of(steps: Sequence[Step], taken: Collection[str]) -> list[str]:
         else:
             labels.append(one.event_type)
     return labels
-
-
-def free_name(name: str, taken: Collection[str]) -> str:
-    """A name for a label that is no event type, which a label may not be called like."""
-    while name.lower() in {one.lower() for one in taken}:
-        name += "_"
-    return name
 
 
 @frozen

@@ -16,6 +16,7 @@ from celc.interfaces.importing.eql.texts import constant_text
 from celc.interfaces.importing.fields import Fields
 from celc.interfaces.importing.grammars import Node, parse, span_of
 from celc.interfaces.importing.languages import Columns
+from celc.interfaces.importing.names import free_name
 from celc.interfaces.importing.words import (
     Level,
     Words,
@@ -31,8 +32,17 @@ from celc.interfaces.importing.words import (
 _ANY = "event"
 """The one event type of a file that asks for events of `any` category."""
 
+_STREAM = "logs"
+
 _UNITS = {"ms": "MILLISECONDS", "s": "SECONDS", "m": "MINUTES", "h": "HOURS", "d": "DAYS"}
 
+_MICROSECONDS = {
+    "ms": 1000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+}
 
 _ONE_PARTIAL_MATCH = "-- As in EQL, a newer partial match takes the place of an older one."
 
@@ -43,7 +53,7 @@ def text_of(source: Source, name: str, columns: Columns) -> str:
     Raises `CelError` with everything that cannot be translated.
     """
     tree = parse(source, "eql")
-    known = Fields(Diagnostics(source))
+    known = Fields(Diagnostics(source), {columns.time: "TIMESTAMP"})
     # The type that a later condition gives a field holds in the earlier ones too.
     _Query(source, columns, tree, known).clauses()
     diagnostics = Diagnostics(source)
@@ -56,7 +66,7 @@ def text_of(source: Source, name: str, columns: Columns) -> str:
             query.declaration(),
             "",
             *_comments(source, is_sequence=query.is_sequence),
-            *_named(name, clauses),
+            *_named(free_name(name, (*query.named, _STREAM)), clauses),
         ]
     )
 
@@ -116,7 +126,7 @@ class _Query:
             fields.append((self.columns.time, "TIMESTAMP"))
             listed = ", ".join(f"{attribute(name)}: {kind}" for name, kind in fields)
             events.append(f"EVENT {spelled(event_type)} {{ {listed} }}")
-        return f"CREATE STREAM logs {{ {', '.join(events)} }}"
+        return f"CREATE STREAM {_STREAM} {{ {', '.join(events)} }}"
 
     def clauses(self) -> list[str]:
         """SELECT, FROM and what follows."""
@@ -126,7 +136,7 @@ class _Query:
             conditions = [of_label(step.event_type, step.condition)] if step.condition else []
             found = [
                 "SELECT *",
-                "FROM logs",
+                f"FROM {_STREAM}",
                 f"WHERE {event(step.event_type, step.event_type, conditions)}",
             ]
             keys: tuple[Key, ...] = ()
@@ -146,8 +156,20 @@ class _Query:
     def _keys(self, node: Node) -> tuple[Key, ...]:
         for one in node.children:
             if isinstance(one, Tree) and one.data == "by":
-                return tuple(Key(*self.conditions.key(_tree(key))) for key in one.children)
+                keys = tuple(Key(*self.conditions.key(_tree(key))) for key in one.children)
+                if any(key.field == self.columns.kind for key in keys):
+                    self._check_kind(span_of(one))
+                return keys
         return ()
+
+    def _check_kind(self, span: Span) -> None:
+        """The column of the event types is an attribute only where all events have one type."""
+        if not self.has_any:
+            self._wrong(
+                span,
+                f"'{self.columns.kind}' is the column of the event types here",
+                "name the category before 'where', or write 'any where'",
+            )
 
     def _step(self, node: Node, keys: tuple[Key, ...], *, is_missing: bool, span: Span) -> Step:
         category = _tree(node.children[0]).children[0]
@@ -157,6 +179,8 @@ class _Query:
             name = constant_text(name)
         self.conditions.used = {}
         condition = self.conditions.condition(_tree(node.children[1]))
+        if self.columns.kind in self.conditions.used:
+            self._check_kind(span)
         event_type = name
         if self.has_any:
             event_type = _ANY
@@ -226,7 +250,7 @@ class _Query:
             before = EventSequence((missing[0][0],), ((),), None).formula()
             formula = f"!{before} FOR {window} ; {formula}"
             window = None
-        found = ["SELECT *", "FROM logs", f"WHERE {formula}"]
+        found = ["SELECT *", f"FROM {_STREAM}", f"WHERE {formula}"]
         if keys:
             self.shared.update({key.field: None for key in keys})
             found.append(f"PARTITION BY {', '.join(attribute(key.field) for key in keys)}")
@@ -293,6 +317,8 @@ class _Query:
                 return None
             unit = _UNITS[found[2]]
             unit = unit[:-1] if found[1] == "1" else unit
+            if int(found[1]) * _MICROSECONDS[found[2]] > 2**62:
+                self._wrong(span_of(node), f"'{written}' is longer than time goes")
             return f"{found[1]} {unit} [{attribute(self.columns.time)}]"
         return None
 
@@ -320,7 +346,7 @@ class _Query:
         self.shared.update({key.field: None for key in keys})
         return [
             "SELECT *",
-            "FROM logs",
+            f"FROM {_STREAM}",
             f"WHERE {' ALL '.join(parts)}",
             f"PARTITION BY {', '.join(attribute(key.field) for key in keys)}",
         ]
@@ -348,6 +374,8 @@ class _Query:
                 )
             else:
                 most.append(int(str(number.children[0])))
+                if not 1 <= most[-1] <= 2**62:
+                    self._wrong(span_of(one), "head takes a number from 1 to 2^62")
         return [f"LIMIT {min(most)} PER PARTITION"] if most else []
 
 

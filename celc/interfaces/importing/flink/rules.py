@@ -11,14 +11,15 @@ from typing import Any
 from celc.diagnostics.errors import CelError, error
 from celc.diagnostics.source import Source, Span
 from celc.interfaces.importing.eql.conditions import Conditions
-from celc.interfaces.importing.fields import Fields
+from celc.interfaces.importing.fields import Fields, Kind
 from celc.interfaces.importing.flink.patterns import NOT_FOLLOW, Node, formula, problem_of
 from celc.interfaces.importing.grammars import parse
 from celc.interfaces.importing.languages import Columns
+from celc.interfaces.importing.names import free_name
 from celc.interfaces.importing.places import Places
 from celc.interfaces.importing.words import Words, attribute, event, of_label, spelled
 
-_EVENT = "event"
+_EVENT, _STREAM = "event", "events"
 _MILLISECONDS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000, "SECONDS": 1000}
 _SELECTORS = {"NO_SKIP": "", "SKIP_TO_NEXT": "FIRST ", "SKIP_PAST_LAST_EVENT": "FIRST DISJOINT "}
 _STRATEGIES = ("STRICT", "SKIP_TILL_NEXT", "SKIP_TILL_ANY")
@@ -35,7 +36,8 @@ def text_of(source: Source, name: str, columns: Columns) -> str:
         span = Span(problem.pos, problem.pos + 1)
         told = error("import-syntax", span, f"this is no JSON: {problem.msg}")
         raise CelError(source, (told,)) from None
-    known = _Rule(source, columns, Fields(Places(source).diagnostics))
+    time: dict[str, Kind] = {columns.time: "TIMESTAMP"}
+    known = _Rule(source, columns, Fields(Places(source).diagnostics, time))
     known.text(rule, name)
     again = _Rule(source, columns, Fields(Places(source).diagnostics, known.fields.kinds))
     text = again.text(rule, name)
@@ -73,12 +75,12 @@ class _Rule:
         return "\n".join(
             [
                 *head,
-                f"CREATE STREAM events {{ EVENT {_EVENT} {{ {', '.join(listed)} }} }}",
+                f"CREATE STREAM {_STREAM} {{ EVENT {_EVENT} {{ {', '.join(listed)} }} }}",
                 "",
                 "-- How the stream is keyed is no part of the rule: add PARTITION BY.",
-                f"QUERY {spelled(name)}:",
+                f"QUERY {spelled(free_name(name, (_EVENT, _STREAM)))}:",
                 f"SELECT {_SELECTORS[strategy]}*",
-                "FROM events",
+                f"FROM {_STREAM}",
                 f"WHERE {formula(nodes)}",
                 *([f"WITHIN {window} [{time}]"] if window else []),
                 "",

@@ -35,6 +35,7 @@ from sigma.types import (
     SpecialChars,
 )
 
+from celc.diagnostics.messages.types import invalid_regex
 from celc.interfaces.importing.fields import Fields, Kind
 from celc.interfaces.importing.networks import network_pattern
 from celc.interfaces.importing.places import Places
@@ -50,6 +51,7 @@ from celc.interfaces.importing.words import (
     negated,
     operation,
 )
+from celc.resolve.types.regexes import refusal_of_regex
 
 _OPERATORS = {
     CompareOperators.LT: "<",
@@ -191,7 +193,9 @@ class Detections:
         if isinstance(value, SigmaTimestampPart):
             part = value.timestamp_part.name
             if part not in _PARTS:
-                self.places.wrong(name, f"the {part.lower()} of a time cannot be compared here")
+                self.places.wrong_field(
+                    name, f"the {part.lower()} of a time cannot be compared here"
+                )
             self._expect(name, "TIMESTAMP")
             return operation(call(part, column), "=", Words(str(value)), Level.COMPARISON)
         if isinstance(value, SigmaNumber):
@@ -202,16 +206,22 @@ class Detections:
             self._expect(name, "STRING")
             flags = "".join(sorted(value.sigma_to_re_flag[one] for one in value.flags))
             pattern = (f"(?{flags})" if flags else "") + str(value.regexp)
+            reason = refusal_of_regex(pattern)
+            if reason is not None:
+                span = self.places.of(str(value.regexp))
+                self.places.diagnostics.add(invalid_regex(reason, span))
             return Words(f"{column.text} RLIKE {literal(pattern)}", Level.COMPARISON)
         if isinstance(value, SigmaCIDRExpression):
             return self._network(name, value)
         if isinstance(value, SigmaFieldReference):
             return self._other_field(name, value)
-        self.places.wrong(name, f"{type(value).__name__} of '{name}' cannot be translated")
+        self.places.wrong_field(name, f"{type(value).__name__} of '{name}' cannot be translated")
         return Words("FALSE")
 
     def _number(self, name: str, operator: str, value: SigmaNumber) -> Words:
         number = value.number
+        if isinstance(number, float) and abs(number) >= 2**53:
+            self.places.wrong_field(name, "pySigma reads so large a number as another one")
         self._expect(name, "LONG" if isinstance(number, int) else "DOUBLE")
         return operation(Words(attribute(name)), operator, Words(str(number)), Level.COMPARISON)
 
@@ -232,7 +242,9 @@ class Detections:
             self._expect(value.field, "STRING")
             left, right = call("LOWER", left), call("LOWER", right)
         if value.starts_with or value.ends_with:
-            return call("STARTSWITH" if value.starts_with else "ENDSWITH", left, right)
+            # pySigma's `contains` is both.
+            one = "STARTSWITH" if value.starts_with else "ENDSWITH"
+            return call("CONTAINS" if value.starts_with and value.ends_with else one, left, right)
         return operation(left, "=", right, Level.COMPARISON)
 
 

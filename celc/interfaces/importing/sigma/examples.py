@@ -20,7 +20,7 @@ from sigma.correlations import SigmaCorrelationRule, SigmaCorrelationTimespan
 from sigma.exceptions import SigmaError
 from sigma.rule import SigmaRule
 
-from celc.interfaces.importing.sigma.rules_of_file import RulesOfFile
+from celc.interfaces.importing.sigma.rules_of_file import RulesOfFile, detections
 
 EXEMPLARS, REGRESSION = "rsigma.exemplars", "regression_tests_path"
 
@@ -212,7 +212,7 @@ def _kind(
     """The event type: that of the rule, or the only one of a correlation that has the fields."""
     if isinstance(rule, SigmaRule):
         return file.event_type(rule)
-    kinds = {file.event_type(one): None for one in _detections(rule)}
+    kinds = {file.event_type(one): None for one in detections([rule])}
     if event.get(file.columns.kind) in kinds:
         return str(event[file.columns.kind])
     known = {name for names in file.named.values() for name in names}
@@ -223,14 +223,6 @@ def _kind(
             f"one of {', '.join(kinds)}"
         )
     return fit[0]
-
-
-def _detections(rule: SigmaCorrelationRule) -> Iterator[SigmaRule]:
-    for one in rule.referenced_rules:
-        if isinstance(one.rule, SigmaCorrelationRule):
-            yield from _detections(one.rule)
-        else:
-            yield one.rule
 
 
 def _value(file: RulesOfFile, name: str, value: Any) -> Any:

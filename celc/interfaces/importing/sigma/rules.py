@@ -6,18 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import yaml
 from sigma.collection import SigmaCollection
 from sigma.exceptions import SigmaError, SigmaRuleLocation
 from sigma.policy import SigmaPolicy
 from sigma.policy.regex_engine import PythonRegexEngine
-from sigma.rule.base import SigmaYAMLLoader
 
 from celc.diagnostics.errors import CelError, error, render_all
-from celc.diagnostics.source import Source, Span
+from celc.diagnostics.source import Source
 from celc.interfaces.importing.languages import Columns, Translated
 from celc.interfaces.importing.places import Places
 from celc.interfaces.importing.sigma.correlations import clauses_of
+from celc.interfaces.importing.sigma.documents import documents_of
 from celc.interfaces.importing.sigma.examples import EXEMPLARS, tests_of
 from celc.interfaces.importing.sigma.rules_of_file import RulesOfFile
 
@@ -42,7 +41,7 @@ def texts_of(
     except SigmaError as problem:
         # A name that no rule has: the file that it stands in is found by the word.
         for source in sources:
-            wrong.setdefault(source.name, _problem(source, problem))
+            wrong.setdefault(source.name, _problem(source, ("", problem)))
         rules = []
     for source in sources:
         if source.name in wrong:
@@ -62,8 +61,10 @@ def texts_of(
 
 
 def _read(source: Source) -> SigmaCollection | CelError:
+    documents = documents_of(source)
+    if isinstance(documents, CelError):
+        return documents
     try:
-        documents = list(yaml.load_all(source.text, SigmaYAMLLoader))
         found = SigmaCollection.from_dicts(
             [_with_examples(one) for one in documents],
             collect_errors=True,
@@ -71,14 +72,11 @@ def _read(source: Source) -> SigmaCollection | CelError:
             resolve_references=False,
             policy=_POLICY,
         )
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        at = mark.index if mark is not None else 0
-        message = f"this is no YAML: {getattr(problem, 'problem', problem)}"
-        return CelError(source, (error("import-syntax", Span(at, at + 1), message),))
     except (SigmaError, AttributeError, TypeError) as problem:
-        return _problem(source, problem)
-    problems = [*found.errors, *(one for rule in found.rules for one in rule.errors)]
+        return _problem(source, ("", problem))
+    of_rules = [(str(rule.title), one) for rule in found.rules for one in rule.errors]
+    others = [one for one in found.errors if all(one is not other for _, other in of_rules)]
+    problems = [*of_rules, *(("", one) for one in others)]
     return _problem(source, *problems) if problems else found
 
 
@@ -90,10 +88,13 @@ def _with_examples(document: Any) -> Any:
     return document
 
 
-def _problem(source: Source, *problems: Exception) -> CelError:
+def _problem(source: Source, *problems: tuple[str, Exception]) -> CelError:
+    """What pySigma says, each with the title of its rule or without one."""
     places = Places(source)
-    for one in problems:
+    for title, one in problems:
+        places.begin_rule(title)
         text = str(one.args[0]) if one.args else type(one).__name__
         words = [word for word in re.findall(r"'([^']+)'", text) if word in source.text]
-        places.diagnostics.add(error("import-syntax", places.of(words[0] if words else ""), text))
+        place = places.of(words[0]) if words else places.of(title)
+        places.diagnostics.add(error("import-syntax", place, text))
     return CelError(source, places.diagnostics.in_order())

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from celc_runtime.plan.frozen import frozen
 from sigma.correlations import SigmaCorrelationRule, SigmaRuleReference
+from sigma.exceptions import SigmaError
 from sigma.rule import SigmaLogSource, SigmaRule
 
 from celc.diagnostics.source import Source
 from celc.interfaces.importing.fields import Fields
 from celc.interfaces.importing.languages import Columns
-from celc.interfaces.importing.names import query_name
+from celc.interfaces.importing.names import free_name, query_name
 from celc.interfaces.importing.places import Places
 from celc.interfaces.importing.sigma.conditions import Detections
 from celc.interfaces.importing.words import (
@@ -25,6 +26,8 @@ from celc.interfaces.importing.words import (
     of_label,
     spelled,
 )
+
+_STREAM = "logs"
 
 
 @frozen
@@ -49,9 +52,12 @@ class RulesOfFile:
     places: Places = field(init=False)
     fields: Fields = field(init=False)
     detections: Detections = field(init=False)
+    event_types: set[str] = field(default_factory=set)
     named: dict[str, dict[str, None]] = field(default_factory=dict)  # fields of each event type
     derived: dict[str, dict[str, str]] = field(default_factory=dict)  # aliases of each event type
-    keys: dict[str, str] = field(default_factory=dict)  # of correlations, each with one of its fields
+    keys: dict[str, str] = field(
+        default_factory=dict
+    )  # of correlations, each with one of its fields
     queries: dict[str, list[str]] = field(default_factory=dict)
     _done: dict[int, str] = field(default_factory=dict)
     _windows: bool = True
@@ -61,8 +67,10 @@ class RulesOfFile:
         self.fields = Fields(self.places.diagnostics)
         self.detections = Detections(self.fields, self.places)
 
-    def text(self, rules: Sequence[object]) -> str | None:
+    def text(self, rules: Sequence[SigmaRule | SigmaCorrelationRule]) -> str | None:
         """The file of CEL; None where there are no rules. Raises `CelError` with all errors."""
+        self.fields.kinds[self.columns.time] = "TIMESTAMP"
+        self.event_types = {_log_source(one.logsource) for one in detections(rules)}
         for rule in rules:
             self.query_of(rule)
         self._check_aliases()
@@ -82,14 +90,13 @@ class RulesOfFile:
             return self._done[id(rule)]
         assert isinstance(rule, SigmaRule | SigmaCorrelationRule)
         self.places.begin_rule(rule.title)
-        name = query_name(rule.name or rule.title)
-        while name in self.queries:
-            name += "_"
+        taken = (*self.event_types, *self.queries, _STREAM)
+        name = free_name(query_name(rule.name or rule.title), taken)
         self._done[id(rule)] = name
         if isinstance(rule, SigmaRule):
             self._windows = False
             kind = self.event_type(rule)
-            clauses = ["SELECT *", "FROM logs", f"WHERE {self._event(rule, kind, ())}"]
+            clauses = ["SELECT *", f"FROM {_STREAM}", f"WHERE {self._event(rule, kind, ())}"]
         else:
             clauses = self.clauses_of(self, rule, name)
         comments = _comments(rule)
@@ -114,7 +121,7 @@ class RulesOfFile:
                 streams.setdefault(spelled(self.query_of(one)))
                 self.places.begin_rule(rule.title)
             else:
-                streams.setdefault("logs")
+                streams.setdefault(_STREAM)
                 self._set_keys(rule, reference, keys)
         return Operands(rule.referenced_rules, list(streams), keys)
 
@@ -168,8 +175,9 @@ class RulesOfFile:
         """Labels of the events of rules, by the rules' names."""
         names = [query_name(one.rule.name or one.rule.title) for one in rules]
         many = Counter(names)
+        taken = (*self.event_types, *self.queries)
         return [
-            f"{name}_{names[: place + 1].count(name)}" if many[name] > 1 else name
+            free_name(f"{name}_{names[: place + 1].count(name)}" if many[name] > 1 else name, taken)
             for place, name in enumerate(names)
         ]
 
@@ -190,7 +198,12 @@ class RulesOfFile:
     def _event(self, rule: SigmaRule, label: str, keys: Sequence[str]) -> str:
         kind = self.event_type(rule)
         self.detections.used = {}
-        parts = [self.detections.condition(one.parsed) for one in rule.detection.parsed_condition]
+        parts = []
+        for one in rule.detection.parsed_condition:
+            try:
+                parts.append(self.detections.condition(one.parsed))
+            except SigmaError as problem:
+                self.places.wrong(one.condition, str(problem.args[0]))
         for name in self.detections.used:
             self._use(kind, name)
         needed = [Words(f"{attribute(key)} IS NOT NULL", Level.COMPARISON) for key in keys]
@@ -226,7 +239,16 @@ class RulesOfFile:
             ]
             listed.append(f"{attribute(self.columns.time)}: TIMESTAMP")
             events.append(f"EVENT {spelled(kind)} {{ {', '.join(listed)} }}")
-        return f"CREATE STREAM logs {{ {', '.join(events)} }}"
+        return f"CREATE STREAM {_STREAM} {{ {', '.join(events)} }}"
+
+
+def detections(rules: Iterable[SigmaRule | SigmaCorrelationRule]) -> Iterator[SigmaRule]:
+    """The rules that are no correlations, and those that correlations name."""
+    for rule in rules:
+        if isinstance(rule, SigmaRule):
+            yield rule
+        else:
+            yield from detections(one.rule for one in rule.referenced_rules)
 
 
 def _log_source(source: SigmaLogSource) -> str:
