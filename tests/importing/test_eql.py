@@ -212,41 +212,6 @@ def test_clauses(text: str, clauses: str) -> None:
     celc.compile(found, order_by=["@timestamp"], type_column="event.category")
 
 
-_WRONG = {
-    "process where name = 'x'": ("import-syntax", 20),
-    "process where": ("import-syntax", 14),
-    'process where a == "x" and a == 3': ("import-type", 28),
-    'process where a > "x" | tail 3': ("import-unsupported", 23),
-    "process where foo(a)": ("import-unsupported", 15),
-    "process where length(a, b) == 1": ("import-unsupported", 15),
-    "process where length(a)": ("import-unsupported", 15),
-    'process where cidrMatch(a, "x")': ("import-unsupported", 28),
-    'process where a regex "x~y"': ("import-unsupported", 23),
-    'process where a[0] == "x"': ("import-unsupported", 16),
-    "process where a < null": ("import-unsupported", 15),
-    'process where a in~ ("x", b)': ("import-unsupported", 27),
-    "process where a like b": ("import-unsupported", 22),
-    "sequence [a where true] ![b where true]": ("import-unsupported", 25),
-    "sequence with maxspan=1s ![a where true] [b where true] [c where true]": (
-        "import-unsupported",
-        26,
-    ),
-    "sequence [a where true] by x [b where true]": ("import-unsupported", 30),
-    "sequence with minspan=1s [a where true] [b where true]": ("import-unsupported", 10),
-    "sequence with maxspan=9nanos [a where true] [b where true]": ("import-unsupported", 10),
-    "sequence by k [a where true] [b where true] | head 1": ("import-unsupported", 45),
-    "sample by k [a where true] [a where x == 1]": ("import-unsupported", 1),
-}
-
-
-@pytest.mark.parametrize("text", _WRONG)
-def test_what_cannot_be_translated_is_told_with_its_place(text: str) -> None:
-    with pytest.raises(CelError) as raised:
-        _translated(text)
-    (problem,) = raised.value.diagnostics
-    assert (problem.code, problem.span.start + 1) == _WRONG[text]
-
-
 def test_the_command_writes_a_file_for_each_rule(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

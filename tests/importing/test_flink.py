@@ -202,65 +202,6 @@ WITHIN 599999 MILLISECONDS [ts]
 """
 
 
-def _with(change: dict[str, Any], **of_rule: Any) -> Any:
-    node = _node("b", 1, (1, 1), _NEXT)
-    node["quantifier"] |= change.get("quantifier", {})
-    node |= {name: value for name, value in change.items() if name != "quantifier"}
-    edges = of_rule.pop("edges", [_NEXT])
-    return _rule([_node("a", 0, (1, 1), _NEXT), node], edges) | of_rule
-
-
-_WRONG = [
-    ("{", "{"),
-    (_with({"quantifier": {"properties": ["SINGLE", "GREEDY"]}}), "GREEDY"),
-    (_with({"condition": {"type": "CLASS", "className": "org.x.Start"}}), "org.x.Start"),
-    (_with({"condition": {"type": "AVIATOR", "expression": "v => 1"}}), "=>"),
-    (_with({"type": "COMPOSITE"}), '"b"'),
-    (_with({}, edges=["NOT_NEXT"]), "NOT_NEXT"),
-    (_with({}, edges=[_ABSENT]), "NOT_FOLLOW"),
-    (_with({}, afterMatchStrategy={"type": "SKIP_TO_FIRST"}), "SKIP_TO_FIRST"),
-    (
-        _with({}, window={"type": "PREVIOUS_AND_CURRENT", "time": {"unit": "DAYS", "size": 1}}),
-        "PREVIOUS",
-    ),
-    (_with({}, nodes=3), '"nodes"'),
-    (_with({"quantifier": {"properties": ["TIMES"], "times": {"from": "x", "to": 3}}}), '"b"'),
-    (_with({"quantifier": {"properties": ["TIMES"]}}), '"b"'),
-    (
-        # Two nodes that lead to each other, which the first one does not reach.
-        _rule([_node(name, 0, (1, 1), _NEXT) for name in "abc"], [])
-        | {
-            "edges": [
-                {"source": "b", "target": "c", "type": _NEXT},
-                {"source": "c", "target": "b", "type": _NEXT},
-            ]
-        },
-        '"edges"',
-    ),
-    (
-        _rule(
-            [
-                _node("a", 0, (1, 1), _NEXT),
-                _node("b", 1, (1, 1), _NEXT, optional=True),
-                _node("c", 2, (1, 1), _NEXT),
-                _node("d", 3, (1, 1), _NEXT),
-            ],
-            [_NEXT, _ABSENT, _NEXT],
-        ),
-        '"c"',
-    ),
-]
-
-
-@pytest.mark.parametrize(("rule", "word"), _WRONG, ids=range(len(_WRONG)))
-def test_what_cannot_be_translated_is_told_with_its_place(rule: Any, word: str) -> None:
-    with pytest.raises(CelError) as raised:
-        _text(rule)
-    place = raised.value.diagnostics[0].span
-    text = raised.value.source.text
-    assert text[place.start :].startswith(word) or place.start == len(text)
-
-
 def test_no_kind_of_event_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", "flink", "rule.json", "--kind-column", "kind"]) == 2
     assert "leave out --kind-column" in capsys.readouterr().err

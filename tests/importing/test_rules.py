@@ -15,12 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 import yaml
+from golden_files import compare
 
 import celc
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
 from celc.interfaces.importing.files import imported
-from celc.interfaces.importing.languages import COLUMNS, Columns
+from celc.interfaces.importing.languages import COLUMNS, SUFFIXES, Columns
 from celc.interfaces.importing.names import query_name
 
 _RULES = Path(__file__).parent / "rules"
@@ -153,6 +154,19 @@ def test_rules_of_flink() -> None:
     table = _table([json.loads(line) for line in lines], "ts")
     found = {}
     for one in rules:
-        text = _text("flink", f"{one['name']}.json", json.dumps(one))
+        rule = {name: value for name, value in one.items() if name != "expected"}
+        text = _text("flink", f"{one['name']}.json", json.dumps(rule))
         found[one["name"]] = _found(text, table, COLUMNS["flink"])
     assert found == {one["name"]: one["expected"] for one in rules}
+
+
+def test_what_cannot_be_translated_is_told_with_its_place(update: bool) -> None:
+    refused = tomllib.loads((_RULES / "refused.toml").read_text())
+    told = []
+    for language, rules in refused.items():
+        for number, rule in enumerate(rules, 1):
+            source = Source(f"{language}{number}{SUFFIXES[language][0]}", rule)
+            ((_, found),) = imported(language, [source], COLUMNS[language])
+            assert isinstance(found, CelError), rule
+            told.append(f"{found}\n")
+    compare(_RULES / "messages.txt", "\n".join(told), update)

@@ -312,42 +312,6 @@ correlation:
     assert text.startswith("-- compile with: --type-column logsource\n")
 
 
-_WRONG = {
-    "title: x\nlogsource: {category: c}\ndetection: {k: [word], condition: k}": (3, "word"),
-    "title: x\nlogsource: {category: c}\ndetection: {k: {a|cidr: 'fe80::/9'}, condition: k}": (
-        3,
-        "fe80::/9",
-    ),
-    "title: x\nlogsource: {category: c}\ndetection: {k: {a|new: 1}, condition: k}": (3, "new"),
-    "title: x\nlogsource: {category: c}\ndetection: {k: {a: 1, a|contains: x}, condition: k}": (
-        3,
-        "a",
-    ),
-    "title: x\nlogsource: {category: c}\ndetection: {k: {a|expand: '%p%'}, condition: k}": (3, "p"),
-    "title: x\n detection: [": (2, ":"),
-    _BASE
-    + _CORRELATION.format(type="event_count", rules="nobody", condition="gte: 2"): (17, "nobody"),
-    _BASE
-    + _CORRELATION.format(type="value_count", rules="failed", condition="field: ip, lt: 2"): (
-        20,
-        "lt",
-    ),
-    _BASE
-    + _CORRELATION.format(
-        type="value_percentile", rules="failed", condition="field: n, gt: 2, percentile: 9"
-    ): (16, "value_percentile"),
-}
-
-
-@pytest.mark.parametrize("text", _WRONG, ids=range(len(_WRONG)))
-def test_what_cannot_be_translated_is_told_with_its_place(text: str) -> None:
-    with pytest.raises(CelError) as raised:
-        _texts(text)
-    source, problem = raised.value.source, raised.value.diagnostics[0]
-    line, _ = source.line_and_column(problem.span.start)
-    assert (line, source.slice(problem.span)) == _WRONG[text]
-
-
 def test_the_command_reads_rules_of_several_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

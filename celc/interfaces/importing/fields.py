@@ -7,6 +7,7 @@ from typing import Literal
 
 from celc.diagnostics.errors import Diagnostics, Related, error
 from celc.diagnostics.source import Span
+from celc.resolve.types.tables import RESERVED_ATTRIBUTES
 
 Kind = Literal["STRING", "LONG", "DOUBLE", "BOOLEAN", "TIMESTAMP"]
 
@@ -46,6 +47,18 @@ class Fields:
     diagnostics: Diagnostics
     kinds: dict[str, Kind] = field(default_factory=dict)
     _found: dict[str, Span] = field(default_factory=dict)
+
+    def name(self, name: str, span: Span) -> None:
+        """A field is named; celc has columns that no attribute may be called like."""
+        if name.lower() in RESERVED_ATTRIBUTES:
+            self.diagnostics.add(
+                error(
+                    "import-unsupported",
+                    span,
+                    f"no attribute of CEL is called '{name}': celc has such a column itself",
+                    "rename the field, here and in the events",
+                )
+            )
 
     def kind(self, name: str) -> Kind | None:
         """The type of a field, as far as it is known so far."""

@@ -221,6 +221,7 @@ class Conditions:
             tokens.pop()
         name = ".".join(_unquoted(one) for one in tokens)
         self.used.setdefault(name)
+        self.fields.name(name, span)
         return Value(Words(attribute(name)), self.fields.kind(name), span, name=name)
 
     def _optional_field(self, node: Node) -> Value:

@@ -21,8 +21,30 @@ from celc.interfaces.importing.words import Words, attribute, event, of_label, s
 
 _EVENT, _STREAM = "event", "events"
 _MILLISECONDS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000, "SECONDS": 1000}
+_LONGEST = 2**62 // 1000  # milliseconds
 _SELECTORS = {"NO_SKIP": "", "SKIP_TO_NEXT": "FIRST ", "SKIP_PAST_LAST_EVENT": "FIRST DISJOINT "}
+_MOST_TIMES = 1000
 _STRATEGIES = ("STRICT", "SKIP_TILL_NEXT", "SKIP_TILL_ANY")
+
+_PROPERTIES = ("SINGLE", "TIMES", "LOOPING", "OPTIONAL", "GREEDY")
+_OF_NODE = frozenset(
+    ("name", "type", "quantifier", "condition", "window", "afterMatchStrategy", "nodes", "edges")
+)
+_OF_RULE = _OF_NODE | {"version"}
+_OF_QUANTIFIER = frozenset(("consumingStrategy", "properties", "times", "untilCondition"))
+
+
+class _TwiceError(Exception):
+    """A key that an object of JSON has twice."""
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _TwiceError(name)
+        found[name] = value
+    return found
 
 
 def text_of(source: Source, name: str, columns: Columns) -> str:
@@ -31,7 +53,11 @@ def text_of(source: Source, name: str, columns: Columns) -> str:
     Raises `CelError` with everything that cannot be translated.
     """
     try:
-        rule = json.loads(source.text)
+        rule = json.loads(source.text, object_pairs_hook=_no_key_twice)
+    except _TwiceError as twice:
+        at = source.text.rfind(f'"{twice}"')
+        told = error("import-syntax", Span(at, at + 1), f"the key '{twice}' stands here twice")
+        raise CelError(source, (told,)) from None
     except json.JSONDecodeError as problem:
         span = Span(problem.pos, problem.pos + 1)
         told = error("import-syntax", span, f"this is no JSON: {problem.msg}")
@@ -62,10 +88,16 @@ class _Rule:
         window = self._window(rule)
         if nodes and nodes[-1].edge == NOT_FOLLOW and window is None:
             self.places.wrong("NOT_FOLLOW", "an absent node at the end needs a window")
-        strategy = self._object(rule, "afterMatchStrategy").get("type", "NO_SKIP")
+        self._known(rule, _OF_RULE)
+        whole = self._object(rule, "quantifier")
+        if set(self._properties(whole, '"quantifier"')) - {"SINGLE"} or whole.get("times"):
+            self.places.wrong('"quantifier"', "a pattern that comes several times, or may not come")
+        if self._object(rule, "condition"):
+            self.places.wrong('"condition"', "a condition of a whole pattern cannot be translated")
+        strategy = str(self._object(rule, "afterMatchStrategy").get("type", "NO_SKIP"))
         if strategy not in _SELECTORS:
             known = f"known: {', '.join(_SELECTORS)}"
-            self.places.wrong(str(strategy), f"'{strategy}' cannot be translated", known)
+            self.places.wrong(strategy, f"'{strategy}' cannot be translated", known)
         if not nodes or self.fields.diagnostics.has_errors:
             return ""
         time = attribute(self.columns.time)
@@ -94,6 +126,21 @@ class _Rule:
             self.places.wrong(f'"{name}"', f"'{name}' is an object of JSON")
             return {}
         return found or {}
+
+    def _known(self, given: Any, names: frozenset[str]) -> None:
+        """An object has no keys but known ones: what they say would be lost."""
+        for name in given if isinstance(given, dict) else ():
+            if name not in names:
+                known = f"known: {', '.join(sorted(names))}"
+                self.places.wrong(f'"{name}"', f"there is no '{name}' here", known)
+
+    def _properties(self, quantifier: Mapping[str, Any], place: str) -> list[str]:
+        found = quantifier.get("properties") or ["SINGLE"]
+        if isinstance(found, list) and all(one in _PROPERTIES for one in found):
+            return found
+        known = f"known: {', '.join(_PROPERTIES)}"
+        self.places.wrong(place, "the properties of a quantifier are a list of words", known)
+        return ["SINGLE"]
 
     def _list(self, given: Any, name: str) -> list[Any]:
         found = given.get(name) if isinstance(given, dict) else None
@@ -144,9 +191,13 @@ class _Rule:
         if given.get("type", "ATOMIC") != "ATOMIC":
             self.places.wrong(place, "a node with nodes of its own cannot be translated")
             return None
+        self._known(given, _OF_NODE)
         quantifier = self._object(given, "quantifier")
-        properties = set(quantifier.get("properties") or ["SINGLE"])
+        self._known(quantifier, _OF_QUANTIFIER)
+        properties = set(self._properties(quantifier, place))
         times = self._object(quantifier, "times")
+        if times and "TIMES" not in properties and "LOOPING" not in properties:
+            self.places.wrong(place, "'times' belongs to the properties TIMES and LOOPING")
         for word, is_there in (
             ("GREEDY", "GREEDY" in properties),
             ("untilCondition", bool(quantifier.get("untilCondition"))),
@@ -155,11 +206,7 @@ class _Rule:
             if is_there:
                 self.places.wrong(word, f"{word} of the node '{name}' cannot be translated")
         least, to = times.get("from", 1), times.get("to", 1)
-        if (
-            not isinstance(least, int)
-            or not isinstance(to, int)
-            or ("TIMES" in properties and not times)
-        ):
+        if type(least) is not int or type(to) is not int or ("TIMES" in properties and not times):
             self.places.wrong(
                 place, "how often a node comes is said by 'from' and 'to', in numbers"
             )
@@ -167,6 +214,8 @@ class _Rule:
         most = None if "LOOPING" in properties else to
         if least < 1 or (most is not None and most < least):
             self.places.wrong(place, f"a node comes once or more, and not {least} to {most} times")
+        if max(least, to) > _MOST_TIMES:
+            self.places.wrong(place, f"a node comes at most {_MOST_TIMES} times here")
         consuming = str(quantifier.get("consumingStrategy", "SKIP_TILL_NEXT"))
         if consuming not in _STRATEGIES:
             known = f"known: {', '.join(_STRATEGIES)}"
@@ -216,5 +265,7 @@ class _Rule:
         if unit not in (*_MILLISECONDS, "MILLISECONDS") or not isinstance(size, int) or size < 1:
             self.places.wrong('"window"', "a window has a size and a unit, such as 10 and MINUTES")
             return None
+        if size * _MILLISECONDS.get(unit, 1) > _LONGEST:
+            self.places.wrong('"window"', "this window is longer than time goes")
         # FlinkCEP counts milliseconds, and the end does not belong to its window.
         return f"{size * _MILLISECONDS.get(unit, 1) - 1} MILLISECONDS"

@@ -16,7 +16,7 @@ from sigma.correlations import (
     SigmaRuleReference,
 )
 
-from celc.interfaces.importing.sigma.rules_of_file import Operands, RulesOfFile
+from celc.interfaces.importing.sigma.rules_of_file import MANY, Operands, RulesOfFile
 from celc.interfaces.importing.words import attribute, spelled
 
 _OPERATORS = {
@@ -28,14 +28,17 @@ _OPERATORS = {
     SigmaCorrelationConditionOperator.NEQ: "<>",
 }
 
-_MANY = (SigmaCorrelationConditionOperator.GT, SigmaCorrelationConditionOperator.GTE)
-
 _FUNCTIONS = {
     SigmaCorrelationType.VALUE_COUNT: "COUNT(DISTINCT hit.{})",
     SigmaCorrelationType.VALUE_SUM: "SUM(hit.{})",
     SigmaCorrelationType.VALUE_AVG: "AVG(hit.{})",
     SigmaCorrelationType.VALUE_MEDIAN: "MEDIAN(hit.{})",
 }
+
+_LONGEST = 2**62 // 1_000_000  # seconds
+
+_MOST_ROUNDS = 1000
+"""So many an automaton of CEL counts by itself."""
 
 _UNITS = {
     "s": ("SECOND", 1),
@@ -50,6 +53,9 @@ def clauses_of(file: RulesOfFile, rule: SigmaCorrelationRule, name: str) -> list
     """The clauses of the query for a correlation. A query that it reads is added to the file."""
     operands = file.operands(rule)
     kind = rule.type
+    if rule.timespan.seconds > _LONGEST:
+        file.places.wrong(rule.timespan.spec, f"'{rule.timespan.spec}' is longer than time goes")
+        return []
     if kind is SigmaCorrelationType.TEMPORAL or kind is SigmaCorrelationType.TEMPORAL_ORDERED:
         return _in_time(file, rule, operands)
     assert isinstance(rule.condition, SigmaCorrelationCondition)
@@ -74,6 +80,16 @@ def _in_time(file: RulesOfFile, rule: SigmaCorrelationRule, operands: Operands) 
                 "of the conditions over rules, 'a and b' alone can be translated",
                 "write a correlation for each alternative",
             )
+    elif not _asks_for_all(condition, len(operands.rules)):
+        file.places.wrong(
+            condition.op.name.lower(),
+            "some of the rules alone cannot be asked for; without a condition, all of them are",
+            "write a correlation for each choice",
+        )
+    names = [one.reference for one in operands.rules]
+    for one in {one for one in names if names.count(one) > 1}:
+        if rule.type is SigmaCorrelationType.TEMPORAL:
+            file.places.wrong(one, f"'{one}' is named twice, and in any order that is once")
     labels = file.labels(operands.rules)
     parts = [
         file.operand(one, label, operands.keys if number == 0 else ())
@@ -86,6 +102,17 @@ def _in_time(file: RulesOfFile, rule: SigmaCorrelationRule, operands: Operands) 
     return _query("*", operands, formula, _span(file, rule), alarm=_span_text(file, rule))
 
 
+def _asks_for_all(condition: SigmaCorrelationCondition, rules: int) -> bool:
+    operator = condition.op
+    if operator is SigmaCorrelationConditionOperator.GT:
+        return condition.count == rules - 1
+    is_same = operator in (
+        SigmaCorrelationConditionOperator.GTE,
+        SigmaCorrelationConditionOperator.EQ,
+    )
+    return is_same and condition.count == rules
+
+
 def _counted(
     file: RulesOfFile,
     rule: SigmaCorrelationRule,
@@ -93,10 +120,12 @@ def _counted(
     condition: SigmaCorrelationCondition,
 ) -> list[str]:
     count = condition.count
+    if condition.fieldref:
+        file.places.wrong("field", "events are counted without a field: value_count has one")
     if not isinstance(count, int):
         file.places.wrong(str(count), "a count is compared with a whole number")
         return []
-    if condition.op not in _MANY:
+    if condition.op not in MANY:
         found = [
             "SELECT TOTAL COUNT(*) AS events",
             f"FROM {', '.join(operands.streams)}",
@@ -110,6 +139,9 @@ def _counted(
             f"HAVING events {_OPERATORS[condition.op]} {count}",
         ]
     least = count + (condition.op is SigmaCorrelationConditionOperator.GT)
+    if least > _MOST_ROUNDS:
+        file.places.wrong(str(count), f"at most {_MOST_ROUNDS} events can be counted here")
+        return []
     if least < 1:
         file.places.wrong(str(count), "each span has so many events")
     formula = _any_of(file, operands, "hit" if least == 1 else "first")
@@ -135,7 +167,7 @@ def _of_values(
     if not fields or len(fields) > 1:
         file.places.wrong("field", "the values of one field are counted here")
         return []
-    if rule.type is SigmaCorrelationType.VALUE_COUNT and condition.op not in _MANY:
+    if rule.type is SigmaCorrelationType.VALUE_COUNT and condition.op not in MANY:
         file.places.wrong(
             condition.op.name.lower(),
             "few different values cannot be asked for: it is known only when the span is over",

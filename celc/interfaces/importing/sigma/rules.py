@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from sigma.collection import SigmaCollection
+from sigma.correlations import SigmaCorrelationRule
 from sigma.exceptions import SigmaError, SigmaRuleLocation
 from sigma.policy import SigmaPolicy
 from sigma.policy.regex_engine import PythonRegexEngine
+from sigma.rule import SigmaRule
 
 from celc.diagnostics.errors import CelError, error, render_all
 from celc.diagnostics.source import Source
@@ -19,6 +22,8 @@ from celc.interfaces.importing.sigma.correlations import clauses_of
 from celc.interfaces.importing.sigma.documents import documents_of
 from celc.interfaces.importing.sigma.examples import EXEMPLARS, tests_of
 from celc.interfaces.importing.sigma.rules_of_file import RulesOfFile
+
+Rule: TypeAlias = SigmaRule | SigmaCorrelationRule
 
 _POLICY = SigmaPolicy(regex_engine=PythonRegexEngine())
 # celc tells what RE2 does not know itself; pySigma's RE2 writes to standard error besides.
@@ -48,6 +53,11 @@ def texts_of(
             yield source, wrong[source.name]
             continue
         own = [one for one in rules if one.source and str(one.source.path) == source.name]
+        twice = _problem_of(own, rules)
+        if twice is not None:
+            title, message = twice
+            yield source, _problem(source, (title, SigmaError(message)))
+            continue
         file = RulesOfFile(source, columns, clauses_of)
         try:
             text = file.text([one for one in own if one._output])
@@ -69,6 +79,7 @@ def _read(source: Source) -> SigmaCollection | CelError:
             [_with_examples(one) for one in documents],
             collect_errors=True,
             source=SigmaRuleLocation(source.name),  # type: ignore[arg-type]
+            collect_filters=True,  # `merge` applies them, to the rules of all files
             resolve_references=False,
             policy=_POLICY,
         )
@@ -78,6 +89,30 @@ def _read(source: Source) -> SigmaCollection | CelError:
     others = [one for one in found.errors if all(one is not other for _, other in of_rules)]
     problems = [*of_rules, *(("", one) for one in others)]
     return _problem(source, *problems) if problems else found
+
+
+def _problem_of(own: Sequence[Rule], rules: Sequence[Rule]) -> tuple[str, str] | None:
+    """The title of a rule of a file and what is wrong with its name or with the rules it names."""
+    names = Counter(one.name for one in rules if one.name)
+    for rule in own:
+        if rule.name and names[rule.name] > 1:
+            return rule.title, f"'{rule.name}' is the name of several rules"
+        if isinstance(rule, SigmaCorrelationRule) and any(one is rule for one in _read_by(rule)):
+            return rule.title, f"the correlation '{rule.title}' reads its own rows"
+    return None
+
+
+def _read_by(rule: SigmaCorrelationRule) -> Iterator[Rule]:
+    """The rules that a correlation reads, directly or not."""
+    known: set[int] = set()
+    found: list[Rule] = [rule]
+    while found:
+        last = found.pop()
+        for one in last.referenced_rules if isinstance(last, SigmaCorrelationRule) else ():
+            if id(one.rule) not in known:
+                known.add(id(one.rule))
+                found.append(one.rule)
+                yield one.rule
 
 
 def _with_examples(document: Any) -> Any:

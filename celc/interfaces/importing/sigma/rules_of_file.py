@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from celc_runtime.plan.frozen import frozen
-from sigma.correlations import SigmaCorrelationRule, SigmaRuleReference
+from sigma.correlations import (
+    SigmaCorrelationCondition,
+    SigmaCorrelationConditionOperator,
+    SigmaCorrelationRule,
+    SigmaCorrelationType,
+    SigmaRuleReference,
+)
 from sigma.exceptions import SigmaError
 from sigma.rule import SigmaLogSource, SigmaRule
 
@@ -28,6 +34,9 @@ from celc.interfaces.importing.words import (
 )
 
 _STREAM = "logs"
+
+MANY = (SigmaCorrelationConditionOperator.GT, SigmaCorrelationConditionOperator.GTE)
+"""What asks for many events: it is known when there are so many."""
 
 
 @frozen
@@ -58,9 +67,11 @@ class RulesOfFile:
     keys: dict[str, str] = field(
         default_factory=dict
     )  # of correlations, each with one of its fields
+    stand_for: dict[str, dict[str, None]] = field(default_factory=dict)  # the fields of aliases
     queries: dict[str, list[str]] = field(default_factory=dict)
     _done: dict[int, str] = field(default_factory=dict)
     _windows: bool = True
+    _sources: dict[str, str] = field(default_factory=dict)  # of each event type
 
     def __post_init__(self) -> None:
         self.places = Places(self.source)
@@ -114,12 +125,19 @@ class RulesOfFile:
     def operands(self, rule: SigmaCorrelationRule) -> Operands:
         """The rules that a correlation names, what it reads, and its keys."""
         keys = list(rule.group_by or ())
+        if not rule.referenced_rules:
+            self.places.wrong("rules", "a correlation names the rules whose events it takes")
+        if self.columns.kind in keys:
+            self.places.wrong(
+                self.columns.kind, f"'{self.columns.kind}' is the column of the event types here"
+            )
         streams: dict[str, None] = {}
         for reference in rule.referenced_rules:
             one = reference.rule
             if isinstance(one, SigmaCorrelationRule):
                 streams.setdefault(spelled(self.query_of(one)))
                 self.places.begin_rule(rule.title)
+                self._check_rows(one, reference.reference, keys)
             else:
                 streams.setdefault(_STREAM)
                 self._set_keys(rule, reference, keys)
@@ -142,7 +160,8 @@ class RulesOfFile:
                 self.places.wrong(key, f"the alias '{key}' has no field of '{reference.reference}'")
                 continue
             self._use(kind, name)
-            self._one_type(key, name)
+            self.keys.setdefault(key, name)
+            self.stand_for.setdefault(key, {}).setdefault(name)
             if name == key:
                 continue
             known = self.derived.setdefault(kind, {}).setdefault(key, name)
@@ -153,13 +172,18 @@ class RulesOfFile:
                     "source, and they have one key here",
                 )
 
-    def _one_type(self, key: str, name: str) -> None:
-        """The fields that a key stands for have one type."""
-        other = self.keys.setdefault(key, name)
-        for one, like in ((name, other), (other, name)):
-            kind = self.fields.kind(like)
-            if kind is not None:
-                self.fields.expect(one, kind, self.places.of(one))
+    def _check_rows(self, rule: SigmaCorrelationRule, name: str, keys: Sequence[str]) -> None:
+        """The rows of a correlation can be events of another one, and have its keys."""
+        condition = rule.condition
+        if rule.type is SigmaCorrelationType.EVENT_COUNT and not (
+            isinstance(condition, SigmaCorrelationCondition) and condition.op in MANY
+        ):
+            self.places.wrong(
+                name, f"'{name}' counts few events, span by span, and such rows are no events"
+            )
+        for key in keys:
+            if key not in (rule.group_by or ()):
+                self.places.wrong(key, f"the rows of '{name}' have no '{key}', only its 'group-by'")
 
     def use(self, rules: Sequence[SigmaRuleReference], name: str) -> None:
         """A field of the events of rules is named."""
@@ -193,6 +217,14 @@ class RulesOfFile:
         """The type of a rule's events: the category of its log source, or product and service."""
         kind = _log_source(rule.logsource)
         self.named.setdefault(kind, {})
+        source = _words_of(rule.logsource)
+        known = self._sources.setdefault(kind, source)
+        if known != source:
+            self.places.wrong(
+                source.split("/")[-1],
+                f"the log sources '{known}' and '{source}' would both be the event type '{kind}'",
+                "write their rules into two files",
+            )
         return kind
 
     def _event(self, rule: SigmaRule, label: str, keys: Sequence[str]) -> str:
@@ -211,10 +243,17 @@ class RulesOfFile:
         return event(kind, label, [of_label(label, condition)])
 
     def _use(self, kind: str, name: str) -> None:
+        self.fields.name(name, self.places.of_field(name))
         self.named.setdefault(kind, {}).setdefault(name)
 
     def _check_aliases(self) -> None:
-        """No alias is called like another field of the same events."""
+        """The fields that an alias stands for have one type, and none of them is called so."""
+        for alias, names in self.stand_for.items():
+            types = {kind for kind in map(self.fields.kind, names) if kind is not None}
+            if len(types) > 1:
+                self.places.wrong(alias, f"the fields of the alias '{alias}' have not one type")
+            elif types:
+                self.fields.kinds.update(dict.fromkeys(names, *types))
         for kind, aliases in self.derived.items():
             for alias in aliases:
                 if alias in self.named[kind]:
@@ -235,7 +274,7 @@ class RulesOfFile:
                 # PARTITION BY asks for the keys of all event types.
                 f"{attribute(key)}: {self.fields.kind(name) or 'STRING'} = NULL"
                 for key, name in self.keys.items()
-                if key not in names and key not in self.derived.get(kind, {})
+                if key not in (*names, *self.derived.get(kind, {}), self.columns.time)
             ]
             listed.append(f"{attribute(self.columns.time)}: TIMESTAMP")
             events.append(f"EVENT {spelled(kind)} {{ {', '.join(listed)} }}")
@@ -252,9 +291,12 @@ def detections(rules: Iterable[SigmaRule | SigmaCorrelationRule]) -> Iterator[Si
 
 
 def _log_source(source: SigmaLogSource) -> str:
-    if source.category:
-        return query_name(source.category)
-    return query_name("_".join(filter(None, (source.product, source.service))))
+    return query_name(_words_of(source))
+
+
+def _words_of(source: SigmaLogSource) -> str:
+    """The category; without one product and service."""
+    return source.category or "/".join(filter(None, (source.product, source.service)))
 
 
 def _comments(rule: SigmaRule | SigmaCorrelationRule) -> list[str]:
