@@ -23,7 +23,7 @@ import celc
 
 pytest.importorskip("hatchling")
 
-_FOLDERS = ["benchmarks", "celc", "docs", "examples", "generated", "runtime", "templates"]
+_FOLDERS = ["benchmarks", "celc", "docs", "examples", "generated", "runtime", "sigma", "templates"]
 _FOLDERS += ["tests", "tools"]
 _FILES = [".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"]
 _FILES += ["Makefile", "PKG-INFO", "README.md", "SECURITY.md", "pyproject.toml"]
