@@ -6,6 +6,7 @@ If a longer one comes, that is listed too, and the choice by starts (`per_start`
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from celc_runtime.engine.walk.adjoining_runs import (
     starts_allowed,
 )
 from celc_runtime.engine.walk.listing import Kinds, Output
-from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.plan import Kind, Plan
 from celc_runtime.plan.strategy import AdjoiningRuns, Checked
 from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
@@ -40,7 +41,7 @@ class AdjoiningRunsWalk(RelevantEvents):
         self._listing = listing
         checks = listing.checks
         self._history = None if checks is None else History(checks.remembers, plan)
-        self._ways, self._by_symbol = _ways_of(listing, plan)
+        self._ways, self._by_symbol = _ways_of(listing, plan.matching.kinds)
         self._events = Linked(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS)
         self._first = 0  # the entry of the first of these events
         self._open = 0
@@ -146,11 +147,13 @@ def _bits(of_spots: Iterable[object]) -> int:
     return sum(2 << spot for spot, is_one in enumerate(of_spots) if is_one)
 
 
-def _ways_of(listing: AdjoiningRuns, plan: Plan) -> tuple[Ways, np.ndarray]:
-    """The spots and steps, numbered as kernels want them, and `AdjoiningRuns.by_symbol`."""
+@cache
+def _ways_of(listing: AdjoiningRuns, kinds: tuple[Kind, ...]) -> tuple[Ways, np.ndarray]:
+    """The spots and steps, numbered as kernels want them, and `AdjoiningRuns.by_symbol`; made
+    once for each query."""
     sources = np.array([source + 1 for source, _ in listing.steps], np.int64)
     targets = np.array([target + 1 for _, target in listing.steps], np.int64)
-    shown = [plan.matching.kinds[kind].columns if kind >= 0 else () for kind in listing.kinds]
+    shown = [kinds[kind].columns if kind >= 0 else () for kind in listing.kinds]
     checks, supports = listing.checks, 0
     if checks is not None and checks.selector:
         supports = _bits(kind >= 0 and checks.supports[kind] for kind in listing.kinds)
