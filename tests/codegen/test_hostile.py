@@ -596,3 +596,13 @@ def test_long_lists_compile_and_match(size: str) -> None:
     wanted = [1, 2, 3] if size.startswith("IN") else [0, 4]
     for answer in answers(only_query(matcher), events, random.Random(size)).values():
         assert [match["start"] for match in answer] == wanted
+
+
+def test_an_or_of_thousands_compiles_and_matches() -> None:
+    """Python's compiler goes a level deeper for each sign of a row."""
+    text = WIDE + "A FILTER " + " OR ".join(f"A.id = {n}" for n in range(MANY))
+    with interpreted(formatted=True):
+        matcher = celc.compile(text)
+    events = [{"type": "A", "id": number} for number in (-1, MANY - 1, MANY)]
+    for answer in answers(only_query(matcher), events, random.Random(1)).values():
+        assert [match["start"] for match in answer] == [1]

@@ -8,6 +8,7 @@ from celc.automata.determinize import DetState
 from celc.automata.predicates import TypeConditions
 from celc.codegen.expressions.conditions import ConditionCode
 from celc.codegen.expressions.describe import OTHER, describe_state, describe_symbol
+from celc.codegen.text.chains import chained
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import LegendLine, TemplateView
@@ -264,4 +265,4 @@ def _test(names: list[str], truths: list[int]) -> str:
         " & ".join(name if truth >> bit & 1 else f"(not {name})" for bit, name in enumerate(names))
         for truth in truths
     ]
-    return " & (" + " | ".join(f"({product})" for product in products) + ")"
+    return " & " + chained([f"({product})" for product in products], "|")

@@ -15,6 +15,7 @@ from celc_runtime.values.types import is_wide
 from celc.codegen.expressions import decimals
 from celc.codegen.expressions.decimals import in_column
 from celc.codegen.expressions.operations import as_float, comparison, needs, operation, real
+from celc.codegen.text.chains import chained
 from celc.codegen.text.imports import Imports
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
@@ -57,7 +58,7 @@ class ConditionCode:
     def clause(self, clause: EventClause) -> str:
         """An expression that is true where the clause is TRUE."""
         parts = [self.predicate(predicate) for predicate in clause.predicates]
-        return parts[0] if len(parts) == 1 else "(" + " | ".join(parts) + ")"
+        return parts[0] if len(parts) == 1 else chained(parts, "|")
 
     def predicate(self, predicate: core.Predicate) -> str:
         """An expression that is true where the predicate is TRUE."""
@@ -90,8 +91,8 @@ class ConditionCode:
     def _truth(self, truth: core.Truth) -> str:
         """An expression that is true where a condition within an expression is TRUE."""
         if isinstance(truth, core.Every | core.Some):
-            sign = " & " if isinstance(truth, core.Every) else " | "
-            return "(" + sign.join(map(self._truth, truth.parts)) + ")"
+            parts = [self._truth(part) for part in truth.parts]
+            return chained(parts, "&" if isinstance(truth, core.Every) else "|")
         folded = None if distances_looked_back(truth) else fold_predicate(truth)
         return self.predicate(truth) if folded is None else str(folded)
 
@@ -216,7 +217,7 @@ class ConditionCode:
         type = predicate.operand.type
         if len(predicate.values) <= _LONGEST_CHAIN or is_wide(type):
             parts = [f"({value} == {self._constant(item, type)})" for item in predicate.values]
-            truth = "(" + " | ".join(parts) + ")" if parts else "False"
+            truth = chained(parts, "|") if parts else "False"
         else:
             dtype = "float64" if type in (core.DataType.FLOAT, core.DataType.DOUBLE) else "int64"
             items = tuple(sorted(item for item in predicate.values if not isinstance(item, str)))

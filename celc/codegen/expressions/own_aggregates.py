@@ -23,6 +23,7 @@ from celc_runtime.plan.frozen import frozen
 from celc.codegen.expressions.conditions import ConditionCode
 from celc.codegen.expressions.made_texts import code_of_texts
 from celc.codegen.expressions.own_functions import OwnFunctionCode
+from celc.codegen.text.chains import chained
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import TemplateView
@@ -463,8 +464,8 @@ class _Body(ConditionCode):
     def _truth(self, truth: core.Truth) -> str:
         match truth:
             case core.Every() | core.Some():
-                sign = " & " if isinstance(truth, core.Every) else " | "
-                return "(" + sign.join(map(self._truth, truth.parts)) + ")"
+                parts = [self._truth(part) for part in truth.parts]
+                return chained(parts, "&" if isinstance(truth, core.Every) else "|")
             case _:
                 folded = fold_predicate(truth)
                 return self.predicate(truth) if folded is None else str(folded)
