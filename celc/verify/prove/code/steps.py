@@ -221,9 +221,13 @@ def _by_piles(found: Representations, module: ModuleText, number: int) -> Verdic
     if differ is not None:
         word = ", ".join(f"{symbol} as {marks_text(marks)}" for symbol, marks in differ.word)
         return Verdict(UPDATE, "wrong", what, f"{differ.what}: symbols {word}")
+    if not step.keeps_order:
+        what += "; that starts stay in order in piles is seen in what is listed, not proved"
+    if lost or takes:
+        what += "; which absences the update decides is as in the plan"
     if step.is_exact:
         return Verdict(UPDATE, "exact", what)
-    return Verdict(UPDATE, "bounded", f"{what}; of more than a few piles all pairs")
+    return Verdict(UPDATE, "bounded", f"{what}; of more than a few piles, pairs")
 
 
 CODE_STEPS: Final = (tables_step, plan_step, update_step)

@@ -180,7 +180,7 @@ class UpdateStep:
             if since != wanted and not (self._mixes and since == max(wanted, behind)):
                 raise WrongError(f"{shown(before)}: a cell has not the latest of its starts")
             ends = any(node == fire[0] for fire in after.calls.fires)
-            if self._in_order and not ends and since < behind:
+            if self.keeps_order and not ends and since < behind:
                 raise WrongError(f"{shown(before)}: a cell stands in front of a later start")
 
     @property
@@ -189,7 +189,7 @@ class UpdateStep:
         return self.code.bounds is not None or bool(self.code.key_terms)
 
     @property
-    def _in_order(self) -> bool:
+    def keeps_order(self) -> bool:
         """Whether the order of each pile follows from the state before: no pile is ever emptied."""
         return self._keeps_all and not self._mixes
 
@@ -288,7 +288,7 @@ class UpdateStep:
         self._keeps_all = all(
             r.stays.get(p, ()) == (p,) for r in self.relations for p in self.code.piles
         ) and len(self.passing) == len(self.code.piles)
-        if not self._in_order:
+        if not self.keeps_order:
             return []
         made: dict[Pile, set[frozenset[Pile]]] = {}
         for relation in self.relations:
