@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -22,6 +23,10 @@ from celc.driver.proved_answers import table_of_events
 from celc.verify.prove.streams import Event
 
 Rows: TypeAlias = list[dict[str, Any]]
+
+
+class _AllFoundError(Exception):
+    """The symbols of all events are found."""
 
 
 def listed_by(
@@ -67,8 +72,12 @@ def symbols_by(query: CompiledQuery) -> Callable[[Sequence[Event]], list[int]]:
         def classify(*arguments: Any) -> None:
             program.classify(*arguments)
             found.extend(arguments[-1].tolist())
+            if len(found) == len(events):
+                raise _AllFoundError
 
-        _answer(query, classify, table_of_events(events, schema))
+        # The matches of these events can be endless, and nobody asks for them.
+        with suppress(_AllFoundError):
+            _answer(query, classify, table_of_events(events, schema))
         return found
 
     return symbols
