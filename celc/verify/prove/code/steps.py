@@ -105,7 +105,8 @@ def plan_step(found: Representations) -> Verdict:
         read = written(module_text(found.module), found.query.name)
         yield from differences_of_module(read, found.plan)
         yield from differences_of_plan(found.query, program.output_kinds, found.plan)
-        if found.plan.matching.one_event and found.minimal.states > 1:
+        of_one = found.plan.matching.one_event and not found.query.simultaneous
+        if of_one and found.minimal.states > 1:
             yield "matches of several events are said to have one"
         if isinstance(program.listing, All | InRuns | Latest):
             yield from differences_of_labels(found.minimal, found.plan)
