@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import random
 from decimal import Decimal
 from pathlib import Path
@@ -13,10 +12,8 @@ import farm
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases_io import with_times
 from celc_runtime import EventError, EventWarning
-from near import by_compiler, by_reference, from_case
-from places import CASES
+from near import asked_of, by_compiler, by_reference, from_case, near_cases
 from reference import CelError as NoMeaning
 from reference import WorkLimitError
 from strategies_near import near_query_text, near_stream
@@ -29,20 +26,7 @@ from celc.interfaces.cli import main
 from celc.near.needs import tied_by
 from celc.options import Options
 
-_LINES = (CASES / "near" / "44-near-misses.jsonl").read_text("utf-8").splitlines()
-_CASES = [with_times(json.loads(line)) for line in _LINES]
-
-
-def _asked(case: dict[str, Any]) -> dict[str, Any]:
-    options = case["options"]
-    return {
-        "near": options.get("near", 0.1),
-        "all_parts": options.get("parts") == "all",
-        "order_by": options.get("order_by"),
-        "ties": options.get("ties"),
-        "at_end": options.get("at_end", "open"),
-        "parameters": case.get("parameters"),
-    }
+_CASES = near_cases()
 
 
 def test_cases() -> None:
@@ -51,7 +35,7 @@ def test_cases() -> None:
         if "error" not in case:
             expected = from_case(case)
             for answer in (by_reference, by_compiler):
-                found = answer(case["query"], case["events"], **_asked(case))
+                found = answer(case["query"], case["events"], **asked_of(case))
                 wrong += [] if found == expected else [(case["name"], answer.__name__, found)]
     assert not wrong
     assert len(_CASES) == 84
@@ -62,9 +46,9 @@ def test_cases_that_are_errors() -> None:
     assert len(refused) == 3
     for case in refused:
         with pytest.raises(NoMeaning):
-            by_reference(case["query"], case["events"], **_asked(case))
+            by_reference(case["query"], case["events"], **asked_of(case))
         with pytest.raises(CelError) as raised:
-            by_compiler(case["query"], case["events"], **_asked(case))
+            by_compiler(case["query"], case["events"], **asked_of(case))
         assert raised.value.diagnostics[0].code == "no-near-misses"
 
 

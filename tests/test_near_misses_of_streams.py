@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import random
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from cases_io import with_times
 from celc_runtime import EventError
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.rules.any_query import matches_of_table
-from near import TYPES, by_reference, rows_of
+from near import TYPES, by_reference, near_cases, rows_of
 from near_streams import (
     Row,
     at_time,
@@ -24,7 +22,6 @@ from near_streams import (
     table_in_time,
     with_window,
 )
-from places import CASES
 from strategies_near import near_query_text, near_stream
 from streams_by_hand import same_rows
 
@@ -86,9 +83,8 @@ def test_many_random_queries(part: int) -> None:
 @pytest.mark.long
 def test_cases() -> None:
     """All cases as streams; a query without a window gets one that outlasts the events."""
-    lines = (CASES / "near" / "44-near-misses.jsonl").read_text("utf-8").splitlines()
     ran = 0
-    for case in map(with_times, map(json.loads, lines)):
+    for case in near_cases():
         if "error" in case:
             continue
         text, events = with_window(in_time(case["query"]), 1000), case["events"]

@@ -12,6 +12,7 @@ from celc_runtime import EventError, finish, split_late
 from celc_runtime.many.near.on_spark import as_on_spark
 from celc_runtime.plan.near.queries import TOLD
 from celc_runtime.stream.monitor import micro_batch
+from near import asked_of, compiled_near, near_cases
 from stream_routes import (
     SETTINGS,
     events,
@@ -63,6 +64,21 @@ def test_a_data_frame_has_those_of_the_table(spark: Any, query: str) -> None:
     assert sorted(map(repr, (row for row in found.toArrow().to_pylist()))) == sorted(
         map(repr, rows)
     )
+
+
+@pytest.mark.long
+def test_cases(spark: Any) -> None:
+    """Positions apart, a DataFrame has the rows of the table."""
+    for case in near_cases():
+        if "error" in case:
+            continue
+        asked, events, tables = compiled_near(case["query"], case["events"], **asked_of(case))
+        expected = asked.near_misses(events, **tables).drop_columns(["start_pos", "end_pos"])
+        frame = spark.createDataFrame(events)
+        found = asked.near_misses(frame, **tables).toArrow()
+        rows = [_without_positions(row) for row in expected.to_pylist()]
+        given = [_without_positions(row) for row in found.to_pylist()]
+        assert sorted(map(repr, given)) == sorted(map(repr, rows)), case["name"]
 
 
 _SCHEMA = "type STRING, id INT, v DOUBLE, ts BIGINT"

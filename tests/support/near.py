@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from cases_io import with_times
 from celc_runtime.many.near.query import NearRuns
 from celc_runtime.plan.near.queries import ROW, TOUCHED
 from engines import table_of
+from places import CASES
 from reference.near_misses import near_misses
 
 from celc.diagnostics.source import Source
@@ -32,6 +34,25 @@ def by_reference(text: str, events: Sequence[Mapping[str, Any]], **asked: Any) -
         )
         for one in near_misses(text, events, **asked)
     )
+
+
+def near_cases() -> list[dict[str, Any]]:
+    """The cases of near misses."""
+    lines = (CASES / "near" / "44-near-misses.jsonl").read_text("utf-8").splitlines()
+    return [with_times(json.loads(line)) for line in lines]
+
+
+def asked_of(case: Mapping[str, Any]) -> dict[str, Any]:
+    """What a case asks for beside its query and its events."""
+    options = case["options"]
+    return {
+        "near": options.get("near", 0.1),
+        "all_parts": options.get("parts") == "all",
+        "order_by": options.get("order_by"),
+        "ties": options.get("ties"),
+        "at_end": options.get("at_end", "open"),
+        "parameters": case.get("parameters"),
+    }
 
 
 def from_case(case: Mapping[str, Any]) -> list[Row]:
@@ -61,6 +82,31 @@ def by_compiler(
     ties: str | None = None,
 ) -> list[Row]:
     """The near misses of the compiled query, sorted."""
+    query, table, tables = compiled_near(
+        text,
+        events,
+        near=near,
+        all_parts=all_parts,
+        order_by=order_by,
+        at_end=at_end,
+        parameters=parameters,
+        ties=ties,
+    )
+    return rows_of(query, query.near_misses(table, **tables).to_pylist())
+
+
+def compiled_near(
+    text: str,
+    events: Sequence[Mapping[str, Any]],
+    *,
+    near: float | Mapping[str, float],
+    all_parts: bool,
+    order_by: Sequence[str] | None,
+    at_end: str,
+    parameters: Mapping[str, Sequence[Mapping[str, Any]]] | None,
+    ties: str | None,
+) -> tuple[NearRuns, pa.Table, dict[str, pa.Table]]:
+    """The compiled query with its events, and the tables of its parameters."""
     order = None if order_by is None else tuple(order_by)
     options = Options(order_by=order, ties=ties, at_end=at_end)
     query, _ = near_query([Source("query.cel", text)], options, near=near, all_parts=all_parts)
@@ -72,8 +118,7 @@ def by_compiler(
             [(one.name, TYPES[one.type]) for one in plan.source.parameters.attributes]
         )
         tables[name] = pa.Table.from_pylist(list(rows), schema)
-    found = query.near_misses(_table(plan, events), **tables)
-    return rows_of(query, found.to_pylist())
+    return query, _table(plan, events), tables
 
 
 def rows_of(query: NearRuns, found: Iterable[Mapping[str, Any]]) -> list[Row]:
