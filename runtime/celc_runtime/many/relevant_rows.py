@@ -347,7 +347,7 @@ class _Groups:
         self._rows = rows[order]
         begins = np.flatnonzero(np.r_[[True], ordered[1:] != ordered[:-1]][: len(rows)])
         self.codes = ordered[begins].tolist()
-        ends = [*begins[1:].tolist(), len(rows)]
+        ends = [*begins[1:].tolist(), len(rows)][: len(begins)]
         called = self.codes if names is None else [None if c < 0 else names[c] for c in self.codes]
         self._places = dict(zip(called, zip(begins.tolist(), ends, strict=True), strict=True))
 

@@ -265,7 +265,7 @@ def _answers(
     if not tables:
         return
     if group.columns is not None:
-        tables = {group.name: _wide(group, tables)}
+        tables = {group.name: _wide(group.columns, group.schema, tables)}
     for name, table in tables.items():
         if group.tells_kinds or options.late == "side":
             is_near = group.tells_kinds and name == group.outputs[-1]
@@ -274,13 +274,16 @@ def _answers(
         yield from table.to_batches(max_chunksize=None if group.columns is None else _MOST_ROWS)
 
 
-def _wide(group: Group, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """Rows of several queries: in each, the columns of all other queries are NULL."""
+def _wide(
+    programs: Mapping[str, Program], schema: pa.Schema, tables: Mapping[str, pa.Table]
+) -> pa.Table:
+    """Rows of several queries, some of other groups: in each, the columns of all other queries are
+    NULL. `programs` are all of the module."""
     total = sum(map(len, tables.values()))
-    asked = [parted(group.programs[name], rows) for name, rows in tables.items()]
+    asked = [parted(programs[name], rows) for name, rows in tables.items()]
     tables = {name: rows for name, (_, rows) in zip(tables, asked, strict=True)}
     columns = [pa.concat_arrays([names for names, _ in asked])]
-    for field in list(group.schema)[1:]:
+    for field in list(schema)[1:]:
         rows = tables.get(field.name)
         if rows is None:
             columns.append(pa.nulls(total, field.type))
@@ -292,7 +295,7 @@ def _wide(group: Group, tables: Mapping[str, pa.Table]) -> pa.Table:
         parts = [pa.nulls(before, field.type), own]
         parts.append(pa.nulls(total - before - len(rows), field.type))
         columns.append(pa.concat_arrays(parts))
-    return pa.table(columns, names=[QUERY, *(field.name for field in list(group.schema)[1:])])
+    return pa.table(columns, names=[QUERY, *(field.name for field in list(schema)[1:])])
 
 
 def _before(tables: Mapping[str, pa.Table], name: str) -> Iterator[tuple[str, pa.Table]]:
