@@ -7,7 +7,7 @@ Numbers follow Spark SQL with ANSI mode off. NumPy's whole numbers wrap as Spark
 durations, a test before the operation says whether the result fits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias, assert_never
 
 import numpy as np
@@ -82,9 +82,10 @@ def as_numbers(column: Value) -> Numbers:
         return Numbers(smallest_units(column), np.asarray(column.is_valid()))
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    if not column.null_count:
+        return Numbers(np.array(column), np.ones(len(column), np.bool_))
     known = np.array(column.is_valid(), np.bool_)
-    if column.null_count:
-        column = pc.fill_null(column, False if pa.types.is_boolean(column.type) else 0)
+    column = pc.fill_null(column, False if pa.types.is_boolean(column.type) else 0)
     return Numbers(np.array(column), known)
 
 
@@ -160,11 +161,16 @@ class _Evaluation:
         return called(tree.function, operands, self._rows, tree.zone, tree.type)
 
     def _conditional(self, tree: trees.Conditional) -> pa.Array:
-        otherwise = plain(self._column(tree.otherwise, tree.type))
+        otherwise = self._chosen_value(tree.otherwise, tree.type)
         for asked, then in reversed(tree.branches):
             holds = pc.fill_null(self.truth(asked), False)
-            otherwise = pc.if_else(holds, plain(self._column(then, tree.type)), otherwise)
+            otherwise = pc.if_else(holds, self._chosen_value(then, tree.type), otherwise)
         return otherwise
+
+    def _chosen_value(self, tree: Tree, type: str) -> pa.Array | pa.Scalar:
+        if isinstance(tree, trees.Constant) and type == "BOOLEAN":
+            return pa.scalar(tree.value, pa.bool_())
+        return plain(self._column(tree, type))
 
     def truth(self, asked: Truth) -> pa.BooleanArray:
         """Whether a condition is TRUE or FALSE; NULL: neither."""
@@ -221,7 +227,7 @@ _COMPARE = {
 }
 
 
-_COMPARE_OBJECTS = {
+_COMPARE_NUMBERS = {
     "=": np.equal,
     "!=": np.not_equal,
     "<": np.less,
@@ -235,25 +241,19 @@ def _compared(operator: str, left: Value, right: Value) -> pa.BooleanArray:
     """Whether a comparison holds, as Spark compares: NaN is equal to itself and the greatest."""
     if isinstance(left, Numbers) or isinstance(right, Numbers):
         left, right = as_numbers(left), as_numbers(right)
-        known = left.known & right.known
-        if left.values.dtype == object:
-            truth = _COMPARE_OBJECTS[operator](left.values, right.values)
-            return pa.array(np.asarray(truth, np.bool_), mask=~known)
-        sides = [_ordered(left.values), _ordered(right.values)]
-        both = [pa.array(one, mask=~known) for one in sides]
-        return _COMPARE[operator](*both)
+        truth = _COMPARE_NUMBERS[operator](*_ordered(left.values, right.values))
+        return pa.array(np.asarray(truth, np.bool_), mask=~(left.known & right.known))
     if pa.types.is_floating(left.type):
         return _compared(operator, as_numbers(left), as_numbers(right))
     return _COMPARE[operator](plain(left), plain(right))
 
 
-def _ordered(values: np.ndarray) -> np.ndarray:
-    """Values whose order is Spark's: a floating number as a whole number."""
-    if values.dtype.kind != "f":
-        return values
-    wide = values.astype(np.float64)
-    ordered: np.ndarray = order_preserving(np.where(np.isnan(wide), np.nan, wide))
-    return ordered
+def _ordered(*sides: np.ndarray) -> Sequence[np.ndarray]:
+    """Values whose order is Spark's: floating numbers as whole numbers where some are NaN."""
+    if sides[0].dtype.kind != "f" or not any(np.isnan(one).any() for one in sides):
+        return sides
+    wide = [one.astype(np.float64) for one in sides]
+    return [order_preserving(np.where(np.isnan(one), np.nan, one)) for one in wide]
 
 
 def _chosen(function: str, columns: list[pa.Array]) -> pa.Array:

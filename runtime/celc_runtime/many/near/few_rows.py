@@ -70,18 +70,21 @@ class FewRows:
         relevant = RelevantRows(reading.plan, events, prepared.parts)
         plans = [one.plan for one in programs.values()]
         rows = np.flatnonzero(relevant.marks(plans, TOUCHED))
-        bare = pc.take(events, pa.array(rows), boundscheck=False)
+        has_numbers = ROW in events.schema.names  # a query without labels reads none
+        columns = [name for name in events.schema.names if name != ROW]
+        bare = pc.take(events.select(columns), pa.array(rows), boundscheck=False)
         kept, self._fits = self._near_to_all(bare, rows, prepared.parts, needs, tied)
         rows = rows[kept]
         parts = np.searchsorted(prepared.parts, rows, side="right")
         self._positions = rows - np.concatenate([[0], prepared.parts])[parts]
-        self._bare = pc.take(bare, pa.array(kept), boundscheck=False)
+        bare = pc.take(bare, pa.array(kept), boundscheck=False)
+        self._bare = bare.append_column(ROW, pa.array(rows)) if has_numbers else bare
         self.touch(np.zeros(len(batch), np.bool_))
 
     def touch(self, touched: np.ndarray) -> None:
         """Say which rows of the table are events of matches (bool[rows])."""
         of_rows = np.zeros(len(self._bare), np.bool_)
-        if ROW in self._bare.schema.names:  # a query without labels reads no numbers of rows
+        if ROW in self._bare.schema.names:
             of_rows = touched[self._bare.column(ROW).to_numpy()]
         self._events = self._bare.append_column(TOUCHED, pa.array(of_rows))
         self._relevant = RelevantRows(self._plan, self._events, _NO_PARTS)

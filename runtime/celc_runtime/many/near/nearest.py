@@ -57,8 +57,9 @@ def nearest(
     chosen = np.sort(_without_ties(near, groups[near], found, begins, shown))
     numbers = np.searchsorted(begins, chosen, "right") - 1
     rows = chosen - begins[numbers]
-    # Rows are numbered part by part.
-    in_order = np.argsort(_first_events(found, numbers, rows), kind="stable")
+    # Rows are numbered part by part; without keys there is one part.
+    places = _first_events(found, numbers, rows) if keys else starts[chosen]
+    in_order = np.argsort(places, kind="stable")
     return numbers[in_order], rows[in_order]
 
 
