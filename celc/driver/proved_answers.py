@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from itertools import islice, product
 from typing import Any, TypeAlias
 
@@ -76,9 +76,16 @@ def check_rows_understood(query: core.Query) -> None:
         ("functions of one event", bool(query.derived)),
         ("OTHER", any(t.is_rest for stream in query.streams for t in stream.event_types)),
         ("keys with alternatives", any(key.alternatives for key in query.partition_by)),
+        # The evaluator of the definitions and the module do not agree on all of them yet.
+        ("DECIMALs", _has_decimals(query)),
     ):
         if is_so:
             raise NotUnderstoodError(reason)
+
+
+def _has_decimals(query: core.Query) -> bool:
+    types = [one for stream in query.streams for one in stream.event_types]
+    return any(isinstance(a.type, core.DecimalType) for one in types for a in one.attributes)
 
 
 def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
@@ -249,7 +256,8 @@ def table_of_events(events: Sequence[Event], schema: pa.Schema) -> pa.Table:
 
 def _column(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(type_):
-        made = [None if one is None else Decimal(one).scaleb(-type_.scale) for one in values]
+        exact = Context(prec=type_.precision)
+        made = [None if one is None else Decimal(one).scaleb(-type_.scale, exact) for one in values]
         return pa.array(made, type_)
     if pa.types.is_date32(type_):
         return pa.array(values, pa.int32()).cast(type_)

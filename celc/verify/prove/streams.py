@@ -149,7 +149,9 @@ def _values(type_: DataType, constants: Sequence[Any], *, several: bool) -> list
     if type_ in (DataType.FLOAT, DataType.DOUBLE):
         found.append(float("nan"))
     if isinstance(type_, core.DecimalType):
-        kept = [one if one is None else int(one) for one in found]
+        known_ones = [one if one is None else int(one) for one in found]
+        most = 10**type_.precision  # what is not below it is no value of the type
+        kept = [one for one in known_ones if one is None or abs(one) < most]
     else:
         kept = [one if one is None else _fit(one, type_) for one in found]
     known: dict[str, Any] = {}
