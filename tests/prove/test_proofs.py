@@ -9,7 +9,7 @@ import pytest
 
 from celc.diagnostics.source import Source
 from celc.driver.pipeline import compile_source
-from celc.driver.proving import representations
+from celc.driver.proving import proofs, representations
 from celc.interfaces.cli import main
 from celc.options import Options
 from celc.verify.prove.representations import Representations
@@ -52,6 +52,18 @@ def test_a_query_of_single_events() -> None:
 )
 def test_no_step_is_wrong(query: str, ties: str | None) -> None:
     assert "wrong" not in kinds(given(query, ties=ties)).values()
+
+
+def test_parts_of_decimals_and_days() -> None:
+    """The rows of a part are found by its key, which a proof holds as a number."""
+    query = (
+        "CREATE STREAM S { EVENT A { k: DECIMAL(10, 2), d: DATE, ts: LONG } }\n"
+        "SELECT * FROM S WHERE A AS x ; A AS y PARTITION BY k, d"
+    )
+    compilation = compile_source(Source("q.cel", query), Options(order_by=("ts",)))
+    ((_, verdicts),) = proofs(compilation, "".join(compilation.module_parts("celc compile q.cel")))
+    (rows,) = (one for one in verdicts if one.step == "core formula → rows of the module")
+    assert (rows.kind, "in two parts" in rows.what) == ("bounded", True)
 
 
 def test_a_module_and_its_report(
