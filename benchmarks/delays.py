@@ -193,11 +193,11 @@ class _Nothing:
         if now != before:
             step.unset_timers = [before] if before else []
             step.set_timers = [now] if now else []
-        return step, [{"rows": len(blocks), "asks": watermark if is_due else None}]
+        return step, [{"rows": len(blocks), "asks": before if is_due else None}]
 
 
 def _shown(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The watermarks at which buckets had something due."""
+    """The times of events that the watermark has passed: as far as it had to move."""
     for batch in batches:
         times = pc.multiply(batch.column("asks").drop_null(), 1000)
         yield pa.RecordBatch.from_arrays([times.cast(pa.timestamp("us", "UTC"))], names=["asks"])
