@@ -21,8 +21,9 @@ from celc_runtime.query import CompiledQuery
 
 from celc.core import formula as core
 from celc.verify.prove.definitions import Definitions
+from celc.verify.prove.labellings import Labelling, Labels
 from celc.verify.prove.matches import (
-    NOWHERE,
+    ALONE,
     Match,
     OutOfStepsError,
     Steps,
@@ -38,7 +39,7 @@ from celc.verify.prove.streams import (
     following,
     parts_of,
 )
-from celc.verify.prove.to_normal import shown_labels
+from celc.verify.prove.to_normal import ends_later, shown_labels
 from celc.verify.prove.verdict import NotUnderstoodError, Verdict
 
 STEP = "core formula → rows of the module"
@@ -49,6 +50,9 @@ _STEPS = 60_000  # of the definition for one stream, so that none takes seconds
 
 _Row: TypeAlias = tuple[int, int, tuple[tuple[str, tuple[int, ...]], ...]]
 """A row: start, end, and the positions of each label that is a column."""
+
+_Ended: TypeAlias = tuple[int, int, Labelling]
+"""A match: start, end, and the labels of its events."""
 
 _Found: TypeAlias = tuple[int, int, frozenset[tuple[str, int]]]
 
@@ -89,6 +93,7 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
     schema = input_schema(compiled.plan)
     labels = tuple(o.label for o in query.output if isinstance(o, core.OutputLabel))
     closed = compiled.with_options(at_end="closed")
+    defined = ExpectedRows(query)
     runs = found = left_out = 0
     longest = 0
     length, short = _short_streams(classes)
@@ -98,7 +103,7 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
         parts = [stream, stream[:-1]] if has_parts and runs >= len(short) else [stream]
         events = _side_by_side(parts, query)
         try:
-            expected = [expected_rows(query, part) for part in parts]
+            expected = [defined.of(part) for part in parts]
         except OutOfStepsError:
             left_out += 1
             continue
@@ -169,52 +174,67 @@ def _keys(query: core.Query, number: int) -> dict[str, Any]:
 # --- what is expected -----------------------------------------------------------------------------
 
 
-def expected_rows(query: core.Query, events: Sequence[Event]) -> set[_Found]:
-    """The rows of a query over one part by the definitions, before LIMIT and ANY choose.
+class ExpectedRows:
+    """The rows of a query by the definitions. Streams with one beginning share its matches."""
 
-    Raises NotUnderstoodError, and OutOfStepsError where the definition takes too many steps.
-    """
-    if query.consume_by == "NONE":
-        return _of_all(query, events, 0)
-    found: set[_Found] = set()
-    first = 0
-    for end in range(len(events)):
-        here = {one for one in _of_all(query, events[: end + 1], first) if one[1] == end}
-        found |= here
-        first = end + 1 if here else first
-    return found
+    def __init__(self, query: core.Query) -> None:
+        self._query = query
+        self._stream = Stream(query)
+        whole = ends_later(query, [query.formula])
+        self._definitions = Definitions(self._stream, Steps(_STEPS), whole=whole)
+        self._shown = {*shown_labels(query)}
 
+    def of(self, events: Sequence[Event]) -> set[_Found]:
+        """Those over one part, before LIMIT and ANY choose.
 
-def _of_all(query: core.Query, events: Sequence[Event], first: int) -> set[_Found]:
-    stream = Stream(query)
-    stream.events.extend(events[first:])
-    definitions = Definitions(stream, Steps(_STEPS), whole=True)
-    found: list[tuple[int, int, frozenset[tuple[str, int]]]] = []
-    for end in range(len(stream.events)):
-        matches = definitions.scope(query.formula, NOWHERE, end)
-        if query.window is not None:
-            window = query.window
-            matches = frozenset(one for one in matches if stream.fits(window, one[0], end))
-        if query.strategy not in ("ALL", "ANY"):
-            matches = chosen(query.strategy, matches, _support)
-        found += [(start, end, mu) for start, mu in matches]
-    if query.per_start is not None:
-        found = _per_start(query, found)
-    shown = shown_labels(query)
-    return {
-        (
-            start + first,
-            end + first,
-            frozenset((label, place + first) for label, place in mu if label in shown),
+        Raises NotUnderstoodError, and OutOfStepsError where the definition takes too many steps.
+        """
+        if self._query.consume_by == "NONE":
+            return self._of_all(events, 0)
+        found: set[_Found] = set()
+        first = 0
+        for end in range(len(events)):
+            here = {one for one in self._of_all(events[: end + 1], first) if one[1] == end}
+            found |= here
+            first = end + 1 if here else first
+        return found
+
+    def _of_all(self, events: Sequence[Event], first: int) -> set[_Found]:
+        query, stream, labels = self._query, self._stream, self._stream.labels
+        read = events[first:]
+        same = next(
+            (n for n, (a, b) in enumerate(zip(stream.events, read, strict=False)) if a is not b),
+            min(len(stream.events), len(read)),
         )
-        for start, end, mu in found
-    }
+        del stream.events[same:]
+        self._definitions.forget(same)
+        stream.events.extend(read[same:])
+        self._definitions.steps.left = _STEPS
+        found: list[_Ended] = []
+        for end in range(len(stream.events)):
+            matches = self._definitions.scope(query.formula, ALONE, end)
+            if query.window is not None:
+                window = query.window
+                matches = frozenset(one for one in matches if stream.fits(window, one[0], end))
+            if query.strategy not in ("ALL", "ANY"):
+                matches = chosen(query.strategy, matches, labels.support)
+            found += [(start, end, mu) for start, mu in matches]
+        if query.per_start is not None:
+            found = _per_start(query, found, labels)
+        return {
+            (
+                start + first,
+                end + first,
+                frozenset((x, place + first) for x, place in labels.pairs(mu) if x in self._shown),
+            )
+            for start, end, mu in found
+        }
 
 
-def _per_start(query: core.Query, found: Sequence[_Found]) -> list[_Found]:
+def _per_start(query: core.Query, found: Sequence[_Ended], labels: Labels) -> list[_Ended]:
     assert query.per_start is not None
     choose = min if query.per_start.end == "FIRST" else max
-    kept: list[_Found] = []
+    kept: list[_Ended] = []
     last = -1
     for start in sorted({one[0] for one in found}):
         if query.per_start.disjoint and start <= last:
@@ -224,13 +244,9 @@ def _per_start(query: core.Query, found: Sequence[_Found]) -> list[_Found]:
             (start, mu) for i, end, mu in found if (i, end) == (start, last)
         )
         if query.compares_ends:
-            here = chosen("NXT", here, _support)
+            here = chosen("NXT", here, labels.support)
         kept += [(start, last, mu) for _, mu in here]
     return kept
-
-
-def _support(mu: frozenset[tuple[str, int]]) -> frozenset[int]:
-    return frozenset(place for _, place in mu)
 
 
 # --- what the module gives ------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from celc.core import formula as core
 from celc.core.formula import DataType
 from celc.diagnostics.source import Source
 from celc.driver.pipeline import compile_source
-from celc.driver.proved_answers import check_rows_understood, expected_rows
+from celc.driver.proved_answers import ExpectedRows, check_rows_understood
 from celc.options import Options
 from celc.verify.prove.streams import Event, parts_of
 from celc.verify.prove.verdict import NotUnderstoodError
@@ -70,7 +70,7 @@ def _difference(case: Case) -> str | None:
         found = [
             (start, end, tuple(sorted(pair for pair in mu if pair[0] in shown)))
             for events in _parts(query, case.events).values()
-            for start, end, mu in expected_rows(query, events)
+            for start, end, mu in ExpectedRows(query).of(events)
         ]
     except NotUnderstoodError:
         return None

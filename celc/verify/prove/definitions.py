@@ -7,41 +7,22 @@ cases, which were made by another evaluator.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from celc.core import formula as core
+from celc.verify.prove.expressions import labels_named
+from celc.verify.prove.labellings import NOWHERE, Labelling, Positions
 from celc.verify.prove.matches import (
-    NOWHERE,
+    ALONE,
     Ends,
     Evaluator,
-    Labelling,
     Match,
     Seen,
     Steps,
     Stream,
     chosen,
     guessed,
-    positions,
-    sets_of,
 )
 from celc.verify.prove.verdict import NotUnderstoodError
-
-
-def labels_named(part: Any) -> frozenset[str]:
-    """The labels that a condition or an expression names anywhere."""
-    match part:
-        case core.AttributeValue() | core.Previous() | core.Aggregate():
-            return frozenset({part.label})
-        case core.Clause():
-            return frozenset(part.labels) | labels_named(part.predicates)
-        case core.Quantified():
-            return labels_named(part.condition) | frozenset(part.labels)
-        case tuple():
-            return frozenset[str]().union(*map(labels_named, part))
-    names = ("left", "right", "operand", "operands", "parts", "beside", "branches", "otherwise")
-    return frozenset[str]().union(
-        *(labels_named(getattr(part, n)) for n in names if hasattr(part, n))
-    )
 
 
 class Definitions(Evaluator):
@@ -130,7 +111,11 @@ class Definitions(Evaluator):
         def make(end: int) -> frozenset[Match]:
             superset = self.matches(formula, {**seen, **dict.fromkeys(looked_at)}, end)
             return guessed(
-                superset, looked_at, seen, lambda there: self.matches(formula, there, end)
+                superset,
+                self.labels,
+                looked_at,
+                seen,
+                lambda there: self.matches(formula, there, end),
             )
 
         names = sorted(self.scope_outside(formula))
@@ -146,6 +131,9 @@ class Definitions(Evaluator):
             lambda end: frozenset(self._matches(formula, seen, end)),
         )
 
+    def _support(self, mu: Labelling) -> Positions:
+        return self.labels.support(mu)
+
     def _at(self, formula: core.Formula, seen: Seen) -> Ends:
         return lambda end: self.matches(formula, seen, end)
 
@@ -156,17 +144,17 @@ class Definitions(Evaluator):
                 return self._atom(formula, end)
             case core.As(operand=operand, label=label):
                 return (
-                    (i, mu | {(label, place) for _, place in mu})
+                    (i, mu | self.labels.labelled(self._support(mu), label))
                     for i, mu in self.matches(operand, seen, end)
                 )
             case core.Rename(operand=operand, old=old, new=new):
                 return (
-                    (i, frozenset((new if one == old else one, place) for one, place in mu))
+                    (i, self.labels.renamed(mu, old, new))
                     for i, mu in self.scope(operand, seen, end)
                 )
             case core.Project(operand=operand, labels=labels):
                 return (
-                    (i, frozenset(pair for pair in mu if pair[0] in labels))
+                    (i, self.labels.kept(mu, lambda one: one in labels))
                     for i, mu in self.scope(operand, seen, end)
                 )
             case core.Sequence(operands=operands):
@@ -193,9 +181,9 @@ class Definitions(Evaluator):
                 return (one for one in inside if self.stream.fits(window, one[0], end))
             case core.Selector(strategy=strategy, operand=operand):
                 matches = self.scope(operand, seen, end)
-                if any(seen.get(name, ()) is None for name in self.outside(formula)):
+                if any(seen.get(name, NOWHERE) is None for name in self.outside(formula)):
                     return matches  # what is chosen from a superset need not be one
-                return chosen(strategy, matches, _support)
+                return chosen(strategy, matches, self._support)
             case core.Unless(left=left, right=right):
                 return (
                     (i, mu)
@@ -227,7 +215,7 @@ class Definitions(Evaluator):
         texts = {f"{one.stream}>{one.name}" for one in formula.types}
         for place in range(first, last + 1):
             if self.stream.events[place][core.TYPE] in texts:
-                yield first, frozenset({(formula.label, place)})
+                yield first, self.labels.at([formula.label], place)
 
     def _sequence(
         self, formula: core.Sequence, number: int, seen: Seen, end: int
@@ -262,14 +250,7 @@ class Definitions(Evaluator):
 
     def _filter(self, formula: core.Filter, seen: Seen, end: int) -> Iterable[Match]:
         own = self.bound(formula.operand)
-        asked = [(clause, sorted(labels_named(clause))) for clause in formula.clauses]
-        for i, mu in self.matches(formula.operand, seen, end):
-            for clause, names in asked:
-                sets = sets_of(mu, own, seen, names)
-                if sets is not None and not self.stream.conditions.clause_holds(clause, sets):
-                    break
-            else:
-                yield i, mu
+        return self.satisfying(self.matches(formula.operand, seen, end), formula.clauses, own, seen)
 
     def _absent(
         self, formula: core.Formula, beside: core.Formula, seen: Seen, mu: Labelling
@@ -277,7 +258,7 @@ class Definitions(Evaluator):
         """What must be absent, given the match beside it; nothing where that is not known yet."""
         own = self.bound(beside)
         there = {
-            name: positions(mu, name) if name in own else seen.get(name, ())
+            name: self.labels.positions(mu, name) if name in own else seen.get(name, NOWHERE)
             for name in self.scope_outside(formula)
         }
         if None in there.values():
@@ -327,7 +308,7 @@ class Definitions(Evaluator):
         number: int,
     ) -> Iterable[Match]:
         left, k, first, i, mu = chain
-        there: Seen = {name: positions(mu, name) for name in names}
+        there: Seen = {name: self.labels.positions(mu, name) for name in names}
         soonest: list[Match] = []
         last = k
         while last < end and not soonest:
@@ -359,27 +340,23 @@ class Definitions(Evaluator):
         return not self.lies_inside(absent, left + 1, first - 1)
 
 
-def _support(mu: Labelling) -> frozenset[int]:
-    return frozenset(place for _, place in mu)
-
-
 def answer(
     evaluator: Definitions, query: core.Query, shown: tuple[str, ...], end: int
 ) -> frozenset[Match]:
     """The matches of a whole query that end at a position, without WITHIN: SELECT's selector, then
     the labels that are shown."""
-    matches = evaluator.scope(query.formula, NOWHERE, end)
+    matches = evaluator.scope(query.formula, ALONE, end)
     if query.strategy not in ("ALL", "ANY"):
-        matches = chosen(query.strategy, matches, _support)
+        matches = chosen(query.strategy, matches, evaluator.labels.support)
     if query.per_start is not None and query.compares_ends:
         kept = set[Match]()
         for start in {i for i, _ in matches}:
             sooner = query.per_start.end == "FIRST" and any(
-                start == i
-                for k in range(end)
-                for i, _ in evaluator.scope(query.formula, NOWHERE, k)
+                start == i for k in range(end) for i, _ in evaluator.scope(query.formula, ALONE, k)
             )
             if not sooner:
-                kept |= chosen("NXT", [one for one in matches if one[0] == start], _support)
+                kept |= chosen(
+                    "NXT", [one for one in matches if one[0] == start], evaluator.labels.support
+                )
         matches = frozenset(kept)
-    return frozenset((i, frozenset(pair for pair in mu if pair[0] in shown)) for i, mu in matches)
+    return frozenset((i, evaluator.labels.kept(mu, lambda one: one in shown)) for i, mu in matches)

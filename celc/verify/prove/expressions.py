@@ -292,6 +292,23 @@ def aggregate(node: core.Aggregate, values: Sequence[Any]) -> Any:
     raise NotUnderstoodError(f"the function {name} of a label")
 
 
+def labels_named(part: Any) -> frozenset[str]:
+    """The labels that a condition or an expression names anywhere."""
+    match part:
+        case core.AttributeValue() | core.Previous() | core.Aggregate():
+            return frozenset({part.label})
+        case core.Clause():
+            return frozenset(part.labels) | labels_named(part.predicates)
+        case core.Quantified():
+            return labels_named(part.condition) | frozenset(part.labels)
+        case tuple():
+            return frozenset[str]().union(*map(labels_named, part))
+    names = ("left", "right", "operand", "operands", "parts", "beside", "branches", "otherwise")
+    return frozenset[str]().union(
+        *(labels_named(getattr(part, n)) for n in names if hasattr(part, n))
+    )
+
+
 class OfStream:
     """Conditions on the events of a stream, given the positions of labels.
 

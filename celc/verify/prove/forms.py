@@ -11,20 +11,18 @@ from typing import Any
 
 from celc.core import formula as core
 from celc.normal import normal_form as lp
-from celc.verify.prove.definitions import labels_named
+from celc.verify.prove.expressions import labels_named
+from celc.verify.prove.labellings import NOWHERE, Labelling, Positions
 from celc.verify.prove.languages import changed_marks, is_label
 from celc.verify.prove.matches import (
     Ends,
     Evaluator,
-    Labelling,
     Match,
     Seen,
     Steps,
     Stream,
     chosen,
     guessed,
-    positions,
-    sets_of,
 )
 from celc.verify.prove.verdict import NotUnderstoodError
 
@@ -130,7 +128,9 @@ class Forms(Evaluator):
             case lp.Selected():
                 return self._selected(form, seen, end)
             case lp.Relabel(operand=operand, changes=changes):
-                return ((i, _relabelled(mu, changes)) for i, mu in self.matches(operand, seen, end))
+                return (
+                    (i, self._relabelled(mu, changes)) for i, mu in self.matches(operand, seen, end)
+                )
             case lp.Where(operand=operand, fact=fact):
                 kept = self.matches(operand, seen, end)
                 return (one for one in kept if self.is_true(fact, one[1]))
@@ -143,7 +143,7 @@ class Forms(Evaluator):
                 return (one for one in kept if self.stream.fits(window, one[0], end))
             case lp.MarkedEnds(operand=operand, first=first, last=last):
                 return (
-                    (i, mu | {(one, i) for one in first} | {(one, end) for one in last})
+                    (i, mu | self.labels.at(first, i) | self.labels.at(last, end))
                     for i, mu in self.matches(operand, seen, end)
                 )
         raise AssertionError(form)
@@ -154,9 +154,9 @@ class Forms(Evaluator):
         """AND: the same labels on the same events; each side may have roles of its own."""
         alike: dict[tuple[int, Labelling], list[Labelling]] = {}
         for i, mu in self.matches(right, seen, end):
-            alike.setdefault((i, _labels(mu)), []).append(mu)
+            alike.setdefault((i, self.labels.kept(mu, is_label)), []).append(mu)
         for i, mu in self.matches(left, seen, end):
-            for other in alike.get((i, _labels(mu)), ()):
+            for other in alike.get((i, self.labels.kept(mu, is_label)), ()):
                 yield i, mu | other
 
     def _event(self, form: lp.Event, end: int) -> Iterable[Match]:
@@ -165,7 +165,7 @@ class Forms(Evaluator):
             return
         for place in range(first, last + 1):
             if self.satisfied(form.type, form.clauses, place):
-                yield first, frozenset((label, place) for label in form.labels)
+                yield first, self.labels.at(form.labels, place)
 
     def _by_values(
         self, event_type: core.EventType, clauses: tuple[lp.EventClause, ...], place: int
@@ -217,7 +217,7 @@ class Forms(Evaluator):
 
     def _absent(self, form: lp.NormalForm, sees: Iterable[str], seen: Seen, mu: Labelling) -> Ends:
         own = frozenset(sees)
-        there = sets_of(mu, own, seen, self.outside(form))
+        there = self.sets_of(mu, own, seen, self.outside(form))
         if there is None:
             return lambda end: frozenset()
         return lambda end: self.matches(form, there, end)
@@ -263,7 +263,7 @@ class Forms(Evaluator):
         while last < end and not soonest:
             last += 1
             soonest = [one for one in choose(last) if one[0] > k]
-        around = {**seen, **{name: positions(mu, name) for name in form.sees}}
+        around = {**seen, **{name: self.labels.positions(mu, name) for name in form.sees}}
         for start, more in soonest:
             if form.absent is not None:
                 absent = self._absent(form.absent, form.own, around, more)
@@ -285,17 +285,17 @@ class Forms(Evaluator):
 
     def _selected(self, form: lp.Selected, seen: Seen, end: int) -> Iterable[Match]:
         matches = self.matches(form.operand, seen, end)
-        if any(seen.get(name, ()) is None for name in self.outside(form)):
+        if any(seen.get(name, NOWHERE) is None for name in self.outside(form)):
             return matches
         if form.strategy not in ("FIRST_OF_START", "NXT_OF_ENDS"):
-            return chosen(form.strategy, matches, support)
+            return chosen(form.strategy, matches, self.support)
         found = set[Match]()
         for start in {i for i, _ in matches}:
             sooner = form.strategy == "FIRST_OF_START" and any(
                 i == start for k in range(end) for i, _ in self.matches(form.operand, seen, k)
             )
             if not sooner:
-                found |= chosen("NXT", [one for one in matches if one[0] == start], support)
+                found |= chosen("NXT", [one for one in matches if one[0] == start], self.support)
         return found
 
     def is_true(self, fact: lp.Fact, mu: Labelling) -> bool:
@@ -306,11 +306,11 @@ class Forms(Evaluator):
             case lp.AnyOf():
                 return any(self.is_true(one, mu) for one in fact.facts)
             case lp.CountOf(label=label, truths=truths):
-                return truths[min(len(positions(mu, label)), len(truths) - 1)]
+                return truths[min(self.labels.positions(mu, label).bit_count(), len(truths) - 1)]
             case lp.SomeEvent(label=label, clause=clause, holds=holds):
-                return any(self._asked(clause, place) == holds for place in positions(mu, label))
+                return any(self._asked(clause, place) == holds for place in self._places(mu, label))
             case lp.EndEvent(end=end, label=label, clause=clause):
-                places = positions(mu, label)
+                places = self._places(mu, label)
                 return bool(places) and self._asked(clause, places[0 if end == "FIRST" else -1])
 
     def _asked(self, clause: lp.EventClause, place: int) -> bool:
@@ -318,15 +318,8 @@ class Forms(Evaluator):
         return self._of_event(clause, place)
 
     def _correlated(self, form: lp.Correlated, seen: Seen, end: int) -> Iterable[Match]:
-        own = frozenset(form.own)
-        asked = [(clause, sorted(labels_named(clause))) for clause in form.clauses]
-        for i, mu in self.matches(form.operand, seen, end):
-            for clause, names in asked:
-                sets = sets_of(mu, own, seen, names)
-                if sets is not None and not self.stream.conditions.clause_holds(clause, sets):
-                    break
-            else:
-                yield i, mu
+        kept = self.matches(form.operand, seen, end)
+        return self.satisfying(kept, form.clauses, frozenset(form.own), seen)
 
     def _scope(self, form: lp.Scope, seen: Seen, end: int) -> frozenset[Match]:
         looked_at = sorted({*form.labels} & {*self.outside(form.operand)})
@@ -334,25 +327,29 @@ class Forms(Evaluator):
             return self.matches(form.operand, seen, end)
         superset = self.matches(form.operand, {**seen, **dict.fromkeys(looked_at)}, end)
         return guessed(
-            superset, looked_at, seen, lambda there: self.matches(form.operand, there, end)
+            superset,
+            self.labels,
+            looked_at,
+            seen,
+            lambda there: self.matches(form.operand, there, end),
         )
 
+    def _relabelled(self, mu: Labelling, changes: Iterable[Any]) -> Labelling:
+        marks: dict[int, frozenset[str]] = {}
+        for label, place in self.labels.pairs(mu):
+            marks[place] = marks.get(place, frozenset()) | {label}
+        for change in changes:
+            if isinstance(change, lp.AddToAll):
+                raise NotUnderstoodError("a role of events without labels")
+            marks = {place: changed_marks(labels, change) for place, labels in marks.items()}
+        found = 0
+        for place, labels in marks.items():
+            found |= self.labels.at(labels, place)
+        return found
 
-def _relabelled(mu: Labelling, changes: Iterable[Any]) -> Labelling:
-    marks: dict[int, frozenset[str]] = {}
-    for label, place in mu:
-        marks[place] = marks.get(place, frozenset()) | {label}
-    for change in changes:
-        if isinstance(change, lp.AddToAll):
-            raise NotUnderstoodError("a role of events without labels")
-        marks = {place: changed_marks(labels, change) for place, labels in marks.items()}
-    return frozenset((label, place) for place, labels in marks.items() for label in labels)
+    def _places(self, mu: Labelling, label: str) -> tuple[int, ...]:
+        return self.labels.places(self.labels.positions(mu, label))
 
-
-def _labels(mu: Labelling) -> Labelling:
-    return frozenset(pair for pair in mu if is_label(pair[0]))
-
-
-def support(mu: Labelling) -> frozenset[int]:
-    """The positions with a label; roles are none."""
-    return frozenset(place for label, place in mu if is_label(label))
+    def support(self, mu: Labelling) -> Positions:
+        """The positions with a label; roles are none."""
+        return self.labels.support(mu, is_label)

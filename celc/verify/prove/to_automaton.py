@@ -17,6 +17,7 @@ from celc.normal import normal_form as lp
 from celc.normal.divide import Windowed
 from celc.verify.prove.constants import clause_of_type
 from celc.verify.prove.forms import Forms
+from celc.verify.prove.labellings import Labelling, Labels
 from celc.verify.prove.languages import Languages
 from celc.verify.prove.machines import (
     ACCEPT,
@@ -27,7 +28,7 @@ from celc.verify.prove.machines import (
     of_automaton,
     of_deterministic,
 )
-from celc.verify.prove.matches import NOWHERE, Match, OutOfStepsError, Steps, Stream, matches_text
+from celc.verify.prove.matches import ALONE, Match, OutOfStepsError, Steps, Stream, matches_text
 from celc.verify.prove.representations import Representations
 from celc.verify.prove.to_normal import shown_labels
 from celc.verify.prove.verdict import NotUnderstoodError, Verdict
@@ -170,12 +171,13 @@ class _OfSymbols(Forms):
 class _Runs:
     """The matches of an automaton on a stream that grows, found by following all its runs."""
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: Automaton, labels: Labels) -> None:
+        self._labels = labels
         self._machine = automaton.letters.machine
         self._symbols = automaton.letters.symbols
         self._edges = of_automaton(automaton).edges
         self._contexts = [0]
-        self._under_way: list[list[tuple[int, int, frozenset[tuple[str, int]]]]] = [[]]
+        self._under_way: list[list[tuple[int, int, Labelling]]] = [[]]
         self._ended: list[frozenset[Match]] = []
 
     def read(self, symbol: int) -> frozenset[Match]:
@@ -184,10 +186,10 @@ class _Runs:
         context = self._contexts[-1]
         letter = context * self._symbols + symbol
         on, ended = [], set()
-        for state, start, mu in [*self._under_way[-1], (0, place, frozenset())]:
+        for state, start, mu in [*self._under_way[-1], (0, place, 0)]:
             for mask, marks, target in self._edges[state]:
                 if mask >> letter & 1:
-                    more = mu | {(mark, place) for mark in marks}
+                    more = mu | self._labels.at(marks, place)
                     if target == ACCEPT:
                         ended.add((start, more))
                     else:
@@ -207,7 +209,7 @@ def _on_streams(given: Representations, form: lp.NormalForm, why: str, places: i
         return Verdict(CONSTRUCTED, "tested", f"simultaneous events: {why}")
     steps = Steps(_MOST_STEPS)
     stream = Stream()
-    forms, runs = _OfSymbols(stream, steps, given.alphabet), _Runs(given.automaton)
+    forms, runs = _OfSymbols(stream, steps, given.alphabet), _Runs(given.automaton, stream.labels)
     symbols = range(len(given.alphabet.symbols))
     found = 0
 
@@ -216,14 +218,15 @@ def _on_streams(given: Representations, form: lp.NormalForm, why: str, places: i
         stream.events.append({_SYMBOL: symbol})
         ended = runs.read(symbol)
         steps.spend(1 + len(ended))
-        expected = forms.matches(form, NOWHERE, len(stream.events) - 1)
+        expected = forms.matches(form, ALONE, len(stream.events) - 1)
         found += len(expected)
         if ended == expected:
             return None
         texts = [symbol_text(given.alphabet.symbols[one[_SYMBOL]]) for one in stream.events]
         return (
-            f"on [{', '.join(texts)}] the matches that end last are {matches_text(expected)} by "
-            f"the form and {matches_text(ended)} by the automaton"
+            f"on [{', '.join(texts)}] the matches that end last are "
+            f"{matches_text(expected, stream.labels)} by the form and "
+            f"{matches_text(ended, stream.labels)} by the automaton"
         )
 
     def cut(size: int) -> None:

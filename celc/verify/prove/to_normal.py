@@ -10,8 +10,9 @@ from celc.normal import normal_form as lp
 from celc.verify.prove.definitions import Definitions, answer
 from celc.verify.prove.expressions import MalformedError
 from celc.verify.prove.forms import Forms
+from celc.verify.prove.labellings import Labels
 from celc.verify.prove.matches import (
-    NOWHERE,
+    ALONE,
     Match,
     OutOfStepsError,
     Steps,
@@ -50,7 +51,7 @@ def to_normal(given: Representations) -> Verdict:
             STEP,
             [one, other],
             lambda end: answer(one, query, shown, end),
-            lambda end: other.matches(form, NOWHERE, end),
+            lambda end: other.matches(form, ALONE, end),
         )
     except NotUnderstoodError as problem:
         return Verdict(STEP, "tested", str(problem))
@@ -74,6 +75,12 @@ def shown_labels(query: core.Query) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def ends_later(query: core.Query, read: Iterable[Any]) -> bool:
+    """Whether matches of formulas or forms depend on events behind their ends."""
+    after = any(isinstance(one, _AFTER) for part in read for one in parts_of(part))
+    return after or query.simultaneous
+
+
 class Compared:
     """A comparison of two sets of matches on the streams of a query."""
 
@@ -84,8 +91,7 @@ class Compared:
         self.classes = classes
         self.steps = Steps(most)
         self.stream = Stream(query)
-        after = any(isinstance(one, _AFTER) for part in read for one in parts_of(part))
-        self.whole = after or query.simultaneous
+        self.whole = ends_later(query, read)
 
     def verdict(
         self,
@@ -125,7 +131,7 @@ class Compared:
                 one, other = left(end), right(end)
                 found += len(one)
                 if not (one <= other if at_least else one == other):
-                    return _told(stream, end, one, other)
+                    return _told(stream, self.stream.labels, end, one, other)
             return None
 
         def cut(size: int) -> None:
@@ -177,12 +183,16 @@ class Compared:
 
 
 def _told(
-    stream: Iterable[Event], end: int, left: frozenset[Match], right: frozenset[Match]
+    stream: Iterable[Event],
+    labels: Labels,
+    end: int,
+    left: frozenset[Match],
+    right: frozenset[Match],
 ) -> str:
     events = "; ".join(
         ", ".join(f"{name}={value!r}" for name, value in event.items()) for event in stream
     )
     return (
-        f"on the events [{events}] the matches that end at {end} are {matches_text(left)} and "
-        f"{matches_text(right)}"
+        f"on the events [{events}] the matches that end at {end} are "
+        f"{matches_text(left, labels)} and {matches_text(right, labels)}"
     )

@@ -27,8 +27,9 @@ from celc.normal.flat_form import (
     RoleClause,
 )
 from celc.verify.prove.forms import Forms
+from celc.verify.prove.labellings import Labelling
 from celc.verify.prove.languages import is_label
-from celc.verify.prove.matches import NOWHERE, Labelling, Match
+from celc.verify.prove.matches import ALONE, Match
 from celc.verify.prove.representations import Representations
 from celc.verify.prove.streams import check_understood, classes_of, parts_of
 from celc.verify.prove.to_normal import Compared, shown_labels
@@ -70,15 +71,15 @@ def to_parts(given: Representations) -> Verdict:
             return compared.verdict(
                 STEP,
                 [forms],
-                lambda end: forms.matches(form, NOWHERE, end),
-                lambda end: forms.matches(found, NOWHERE, end),
+                lambda end: forms.matches(form, ALONE, end),
+                lambda end: forms.matches(found, ALONE, end),
                 at_least=True,
             )
         assert isinstance(division.rest, Roles)
         checks = _Checks(division.rest.flat, forms)
         expected = _expected(given, form, division.rest)
         return compared.verdict(
-            STEP, [forms], lambda end: forms.matches(expected, NOWHERE, end), checks.matches
+            STEP, [forms], lambda end: forms.matches(expected, ALONE, end), checks.matches
         )
     except NotUnderstoodError as problem:
         return Verdict(STEP, "tested", str(problem))
@@ -132,23 +133,27 @@ class _Checks:
         self._flat = flat
         self._forms = forms
         self._stream = forms.stream
+        inside = flat.windows or flat.absent or flat.absent_parts
+        before = flat.events_before or flat.parts_before
+        self._looks_further = bool(inside or before or flat.after)
+        self._named: dict[int, tuple[str, ...]] = {}
 
     def matches(self, end: int) -> frozenset[Match]:
         """Those that end at a position, without their roles."""
         return frozenset(
-            (start, frozenset(pair for pair in mu if is_label(pair[0])))
-            for start, mu in self._forms.matches(self._flat.form, NOWHERE, end)
+            (start, self._forms.labels.kept(mu, is_label))
+            for start, mu in self._forms.matches(self._flat.form, ALONE, end)
             if self._holds(start, end, mu)
         )
 
     def _holds(self, start: int, end: int, mu: Labelling) -> bool:
-        sets: dict[str, tuple[int, ...]] = {}
-        for mark, place in sorted(mu, key=lambda pair: pair[1]):
-            sets[mark] = (*sets.get(mark, ()), place)
-        flat = self._flat
+        if not all(self._clause(one, mu) for one in self._flat.clauses):
+            return False
+        if not self._looks_further:
+            return True
+        sets, flat = self._forms.labels.sets(mu), self._flat
         return (
-            all(self._clause(one, sets) for one in flat.clauses)
-            and all(
+            all(
                 self._stream.fits(one.window, first, last)
                 for one in flat.windows
                 for first, last in _ranges(sets, one.first, one.last, same=True)
@@ -162,7 +167,19 @@ class _Checks:
 
     # --- clauses ----------------------------------------------------------------------------------
 
-    def _clause(self, one: RoleClause, sets: Mapping[str, tuple[int, ...]]) -> bool:
+    def _clause(self, one: RoleClause, mu: Labelling) -> bool:
+        there = {name: self._forms.labels.positions(mu, name) for name in self._read(one)}
+        return self._forms.decided(id(one), there, lambda sets: self._decides(one, sets))
+
+    def _read(self, one: RoleClause) -> tuple[str, ...]:
+        """The labels that a clause names, and the marks of rounds that it asks for."""
+        if id(one) not in self._named:
+            pairs = combinations(range(len(one.iterations)), 2)
+            marks = {one.round_mark, *(one.round_of(a, b) for a, b in pairs)} - {None}
+            self._named[id(one)] = (*self._forms.names(one.clause), *sorted(map(str, marks)))
+        return self._named[id(one)]
+
+    def _decides(self, one: RoleClause, sets: Mapping[str, tuple[int, ...]]) -> bool:
         clause, conditions = one.clause, self._stream.conditions
         if one.when == "pairs":
             return all(
@@ -249,7 +266,7 @@ class _Checks:
         )
 
     def _starts(self, form: lp.NormalForm, window: core.Window | None, end: int) -> Iterator[int]:
-        for start, _ in self._forms.matches(form, NOWHERE, end):
+        for start, _ in self._forms.matches(form, ALONE, end):
             if window is None or self._stream.fits(window, start, end):
                 yield start
 
