@@ -37,8 +37,10 @@ def looks_like_regex(pattern: str) -> bool:
 
 
 def regex_to_like(pattern: str) -> str | None:
-    """The LIKE pattern for a simple regular expression; None for any other. Simple expressions have
-    anchors and `.*` among ordinary characters."""
+    """The LIKE pattern that means the same as a regular expression; None where there is none.
+
+    There is one for an expression of ordinary characters, `.*`, `^` and `$`.
+    """
     simple = _SIMPLE_REGEX.fullmatch(pattern)
     if simple is None:
         return None
@@ -48,6 +50,7 @@ def regex_to_like(pattern: str) -> str | None:
 
 
 def _literal(character: str) -> str:
+    """The RE2 expression that matches this character alone."""
     # re.escape is Python's. RE2 refuses an escaped non-ASCII character, and reads an escaped NUL as
     # an octal digit.
     if character == "\0":

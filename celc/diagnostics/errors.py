@@ -106,7 +106,7 @@ class CelError(Exception):
 
     @property
     def problems(self) -> tuple[CelError, ...]:
-        """The errors file by file."""
+        """One error for each file that has any; here this one."""
         return (self,)
 
     def __str__(self) -> str:
@@ -135,14 +135,14 @@ class FilesError(CelError):
 
 
 def raise_all(problems: Sequence[CelError]) -> None:
-    """Raise the errors of files, if any has some."""
+    """Raise one error for all: the only one itself, several as `FilesError`; nothing if empty."""
     if problems:
         raise problems[0] if len(problems) == 1 else FilesError(problems)
 
 
 @dataclass(slots=True)
 class Diagnostics:
-    """Collects the diagnostics of one file while passes go on past the first problem."""
+    """The diagnostics of one file so far: passes add to it, and go on after a problem."""
 
     source: Source
     items: list[Diagnostic] = field(default_factory=list)

@@ -10,16 +10,16 @@ from celc.diagnostics.source import Span
 from celc.parse import syntax
 
 MANY, UNLIMITED = 2, 3
-"""Positions are counted 0, 1, many. The greatest number may also be without limit."""
+"""Numbers of positions: 0, 1, MANY (2 or more), and, as the greatest, UNLIMITED."""
 
 
 @frozen
 class Extent:
-    """The positions that a label, or a whole match, can have: event types and number."""
+    """The positions that a label, or a whole match, can have."""
 
-    types: int
-    least: int
-    most: int
+    types: int  # a bit for each event type
+    least: int  # the least number of positions: 0, 1 or MANY
+    most: int  # the greatest number: 0, 1, MANY or UNLIMITED
 
 
 NOTHING = Extent(0, 0, 0)
@@ -45,6 +45,7 @@ Labels: TypeAlias = Mapping[str, Binding]
 # --- how labels combine ---------------------------------------------------------------------------
 
 Combine: TypeAlias = Callable[[Sequence[Extent]], Extent]
+"""The extent of a label in a formula, from its extents in the parts (one or more)."""
 
 
 def _types(extents: Sequence[Extent]) -> int:
@@ -111,12 +112,12 @@ def merge(parts: Sequence[Labels], combine: Combine) -> dict[str, Binding]:
 
 
 def earliest(offsets: Iterable[int | None]) -> int | None:
-    """The least of some offsets in the text, without missing ones."""
+    """The least of some offsets in the text; None where all are missing."""
     return min((offset for offset in offsets if offset is not None), default=None)
 
 
 def repeated(extent: Extent, rounds: syntax.Iteration | syntax.First) -> Extent:
-    """As many of one part as there are rounds, on different positions."""
+    """One part in each of several rounds, on different positions."""
     least = min(MANY, extent.least * rounds.least)
     if not extent.most or extent.most == UNLIMITED:
         most = extent.most

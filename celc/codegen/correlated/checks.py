@@ -1,5 +1,12 @@
-"""Clauses over roles → the functions that check events while matches are listed. Long: the parts of
-one function, in the order of its tests."""
+"""Clauses over roles → the bodies of the generated functions `admits` and `completes`.
+
+Matches are listed from their last event back to their first one. `admits` is asked for each event
+that is put on the path of a match, and `completes` for the whole path. In their text `here` is the
+newest event of the path, which is the earliest event of the match so far, `depth` its place on the
+path, and `roles` the bit set of its roles.
+
+Long: the parts of one function, in the order of its tests.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -55,7 +62,7 @@ class EventCode(ChoiceCode):
 
 @dataclass(slots=True)
 class CheckCode:
-    """Writes the functions `admits` and `completes`."""
+    """Writes the bodies of `admits` and `completes`, line by line."""
 
     choices: EventCode  # conditions over chosen events
     sets: ChoiceCode  # conditions over whole label sets; both read the same columns
@@ -64,24 +71,25 @@ class CheckCode:
     """The bit of each role and of each round mark."""
     later: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """For each role, the roles that the same event, or a later one, can have."""
-    states: int = 0  # how many numbers are kept with each event of a path
+    states: int = 0  # the rows of `state` so far: each keeps a number for each event of a path
     waiting: list[int] = field(default_factory=list)
-    """The first such number of each clause that waits for a witness."""
+    """The first row of `state` of each clause that waits for a witness."""
     _room: int | None = None
 
     def __post_init__(self) -> None:
         self.sets.room = self._room_of_sets
 
     def _room_of_sets(self) -> str:
-        """Memory for sorting, shared by all functions: none needs it after its call."""
+        """The row of `state` in which functions sort. One serves all of them, because none needs it
+        after its call."""
         if self._room is None:
             self._room = self.states
             self.states += 1
         return f"state[{self._room}]"
 
     def lines(self, clauses: Sequence[flat.RoleClause]) -> list[str]:
-        """The body of `admits`. For each clause, and for each of its roles that the newest event
-        can have, there is a loop over the events that can have the other roles."""
+        """The body of `admits`: for each clause, and each of its roles that the newest event can have,
+        a loop over the events of the other roles."""
         lines: list[str] = []
         for clause in clauses:
             if clause.when == "complete":
@@ -104,8 +112,8 @@ class CheckCode:
         return lines
 
     def running_lines(self, functions: Sequence[core.Aggregate]) -> list[str]:
-        """Lines that keep the number of each function in `state[n]`. It is a count, the sum so far,
-        or the event with the value (−1: there is none)."""
+        """Lines that keep, for each function, its value over the path so far in a row of `state`: a
+        count, a sum, or the event that has the value (−1: there is none)."""
         lines: list[str] = []
         for function in functions:
             lines += self._running(function)
@@ -158,8 +166,11 @@ class CheckCode:
     def window_lines(
         self, window: flat.RoleWindow, numbers: Mapping[core.Window, int]
     ) -> list[str]:
-        """Lines that keep the last event of a part in `state[n]` until its first one is there (−1:
-        no part is open). They reject each event in between that the window does not reach."""
+        """Lines that reject the events of a part that its window does not reach.
+
+        A row of `state` keeps the last event of the part, from which the window is measured, until
+        the first one is there (−1: the path is in no such part).
+        """
         state, number = f"state[{self.states}", numbers[window.window]
         self.states += 1
         return [
@@ -175,8 +186,8 @@ class CheckCode:
         ]
 
     def complete_lines(self, clauses: Sequence[flat.RoleClause]) -> list[str]:
-        """The body of `completes`: for each clause the events of its roles, and a loop over the
-        choices."""
+        """The body of `completes`: for each clause, its events by role, and a loop over all choices
+        of one event for each role."""
         lines: list[str] = []
         for number in self.waiting:
             lines += [f"if state[{number + 1}, depth] != -1:", "    return False"]
@@ -220,10 +231,13 @@ class CheckCode:
         return lines
 
     def _for_waiting(self, clause: flat.RoleClause) -> list[str]:
-        """Lines that keep the event that waits for a witness.
+        """Lines for a comparison of each event of a role with some event before it, its witness.
 
-        `state[n]` includes the newest event, `state[n + 1]` does not; the latter must be −1 at the
-        first event of a match. −1: no event waits, −2: an event waits for ever.
+        Listing meets an event before its witnesses. So it waits, and of several events that wait
+        the one stays that is hardest to satisfy. `state[n]` is the event that waits, and
+        `state[n + 1]` the one that waited before the newest event was looked at, which must be none
+        at the first event of a match. −1: no event waits; −2: one waits for ever, because its value
+        is NULL.
         """
         (role,) = clause.clause.labels
         (predicate,) = clause.clause.predicates
@@ -280,8 +294,8 @@ class CheckCode:
         """Lines for a condition of the newest event with the next event of its role, or with the
         k-th next.
 
-        `state[n]` keeps the newest event of the role, the k - 1 rows after it those before (−1:
-        there is none in this round).
+        k rows of `state` keep the nearest k events of the role on the path, the newest first (−1:
+        this round has fewer).
         """
         (role,) = clause.clause.labels
         most = furthest(clause.clause)
@@ -316,17 +330,14 @@ class CheckCode:
         return self.bit_of.setdefault(role, len(self.bit_of))
 
     def _for_pivot(self, clause: flat.RoleClause, pivot: int, code: str) -> list[str]:
-        """The choices in which the newest event has role `pivot`, and no role before `pivot`.
+        """Lines for the choices in which the newest event has role `pivot`, and no role before it.
 
-        Each choice is checked once, when its last event is there. No other choice is checked, for
-        this reason. A clause asks for the choices in which each two events are of one round of the
-        innermost iteration around both roles (`RoleClause`). For each further role, the narrowest
-        such condition is the one with the chosen event that has the most iterations around both
-        roles. (Rounds of an inner iteration lie within rounds of the outer one, so this condition
-        implies the others.) The loop goes through its round where there is one, and through the
-        whole path where no iteration is around both roles. So a role outside of all rounds ranges
-        over the whole path, whatever role the newest event has, and a newest event outside of all
-        rounds meets the events of every round.
+        So each choice is checked once, when its last event is there. A clause asks for the choices
+        in which any two events are of one round of the innermost iteration around both their roles
+        (`RoleClause`). The loop for a role follows the narrowest of these conditions: the one with
+        the chosen event that shares the most iterations with the role. Rounds of an inner iteration
+        lie within rounds of the outer one, so it implies the others. Where no iteration is around
+        both roles, the loop goes over the whole path.
         """
         labels = clause.clause.labels
         lines = [f"if roles & {1 << self.bit(labels[pivot])}:", f"    event_{pivot} = here"]

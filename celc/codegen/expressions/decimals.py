@@ -15,13 +15,13 @@ from celc.codegen.text.imports import Imports
 from celc.core import formula as core
 
 _Text: TypeAlias = Callable[[core.Expression], str]
+"""Writes the value of an expression."""
 
-_EXACT_DOUBLE = 15
-"""Digits that a DOUBLE always holds, and so does the divisor."""
+_EXACT_DOUBLE = 15  # digits: a DOUBLE holds each whole number of so many, and the power of 10 below
 
 
 def constant(value: int, type: core.DataType, imports: Imports) -> str:
-    """A DECIMAL that is known."""
+    """A constant of a DECIMAL type. value: in its smallest unit."""
     if not is_wide(type):
         return repr(value)
     imports.use("np")
@@ -29,28 +29,30 @@ def constant(value: int, type: core.DataType, imports: Imports) -> str:
 
 
 def in_column(element: str, type: core.DataType, imports: Imports) -> str:
-    """The value of an element of a column."""
+    """The value of an element of a column: an int64, or a pair of words for a wide type."""
     return imports.call("wide_in", element) if is_wide(type) else element
 
 
 def needs(
     node: core.Cast | core.Arithmetic | core.Call, text: _Text, imports: Imports
 ) -> Iterator[str]:
-    """The truth without which a result is NULL: that its type holds it."""
+    """The condition under which an operation has a value, if there is one: that its type holds the
+    result. Elsewhere it is NULL."""
     match node:
         case core.Cast():
-            wide = _cast(node, text, imports)
+            pair = _cast(node, text, imports)
         case core.Arithmetic():
-            wide = _arithmetic(node, text, imports)
+            pair = _arithmetic(node, text, imports)
         case core.Call():
-            wide = _called(node, text, imports)
-    if wide is not None and not _always_fits(node):
-        yield imports.call("is_decimal", wide)
+            pair = _called(node, text, imports)
+    if pair is not None and not _always_fits(node):
+        yield imports.call("is_decimal", pair)
     elif isinstance(node, core.Arithmetic) and node.operator == "%":
         yield f"({text(node.right)} != 0)"
 
 
 def _always_fits(node: core.Cast | core.Arithmetic | core.Call) -> bool:
+    """Whether the type of an operation holds its result for all operands."""
     type = _decimal(node)
     if isinstance(node, core.Call):
         if node.function not in core.ROUNDINGS:
@@ -87,17 +89,17 @@ def operation(
                 return imports.call("subtract_long", "0", value)
             return imports.call("absolute_long", value)
         case core.Cast():
-            wide = _cast(node, text, imports)
-            narrow = None if wide else _moved(node.operand, _decimal(node), text, imports)
+            pair = _cast(node, text, imports)
+            narrow = None if pair else _moved(node.operand, _decimal(node), text, imports)
         case core.Arithmetic():
-            wide = _arithmetic(node, text, imports)
-            narrow = None if wide else _narrow(node, text, imports)
+            pair = _arithmetic(node, text, imports)
+            narrow = None if pair else _narrow(node, text, imports)
         case core.Call():
-            wide = _called(node, text, imports)
-    if wide is None:
+            pair = _called(node, text, imports)
+    if pair is None:
         assert narrow is not None
         return narrow
-    return wide if is_wide(node.type) else imports.call("narrow_of", wide)
+    return pair if is_wide(node.type) else imports.call("narrow_of", pair)
 
 
 def as_double(operand: core.Expression, text: _Text, imports: Imports) -> str:
@@ -127,23 +129,23 @@ def wide(value: str, type: core.DataType, imports: Imports) -> str:
 
 
 def _moved(node: core.Expression, to: DecimalType, text: _Text, imports: Imports) -> str:
-    """A value of 64 bits with as many decimals as a type has."""
+    """A value of 64 bits in the smallest unit of another type, whose scale is no smaller."""
     power = to.scale - _decimal(node).scale
     value = text(node)
     return imports.call("multiply_long", value, str(10**power)) if power else value
 
 
 def _cast(node: core.Cast, text: _Text, imports: Imports) -> str | None:
-    """A value in another type as a pair of words; None: 64 bits hold both, and all its decimals."""
+    """A CAST between DECIMALs as a pair of words; None: 64 bits hold both, and no digit is lost."""
     source, type = _decimal(node.operand), _decimal(node)
     power = type.scale - source.scale
     is_narrow = max(source.precision + power, type.precision) <= MOST_NARROW
     if is_narrow and power >= 0 and _always_fits(node):
         return None
-    wide = as_pair(node.operand, text, imports)
+    pair = as_pair(node.operand, text, imports)
     if power == 0 and _always_fits(node):
-        return wide
-    return imports.call("rescale_decimal", wide, str(power), str(type.precision))
+        return pair
+    return imports.call("rescale_decimal", pair, str(power), str(type.precision))
 
 
 def _called(node: core.Call, text: _Text, imports: Imports) -> str:
@@ -163,20 +165,20 @@ def _called(node: core.Call, text: _Text, imports: Imports) -> str:
 def _rounding(node: core.Call, text: _Text, imports: Imports) -> str:
     """ROUND, FLOOR or CEIL, as a pair of words."""
     source, type = _decimal(node.operands[0]), _decimal(node)
-    wide = as_pair(node.operands[0], text, imports)
+    pair = as_pair(node.operands[0], text, imports)
     if node.function != "ROUND":
         name = "floor_decimal" if node.function == "FLOOR" else "ceil_decimal"
-        return imports.call(name, wide, str(source.scale))
+        return imports.call(name, pair, str(source.scale))
     down, up = decimals.shortening(source.scale, core.digits_of(node))
     if down:
-        wide = imports.call("rescale_decimal", wide, str(-down), str(MOST_DIGITS))
+        pair = imports.call("rescale_decimal", pair, str(-down), str(MOST_DIGITS))
     if up:
-        wide = imports.call("rescale_decimal", wide, str(up), str(type.precision))
-    return wide
+        pair = imports.call("rescale_decimal", pair, str(up), str(type.precision))
+    return pair
 
 
 def _arithmetic(node: core.Arithmetic, text: _Text, imports: Imports) -> str | None:
-    """The result as a pair of words; None: 64 bits hold all that is calculated."""
+    """The result of an operator as a pair of words; None: 64 bits hold it and all on the way."""
     left, right, type = map(_decimal, (node.left, node.right, node))
     scale = max(left.scale, right.scale)
     largest = max(type.precision, left.precision, right.precision)
@@ -205,7 +207,7 @@ def _arithmetic(node: core.Arithmetic, text: _Text, imports: Imports) -> str | N
 
 
 def _narrow(node: core.Arithmetic, text: _Text, imports: Imports) -> str:
-    """The result, where 64 bits hold all that is calculated."""
+    """The result of an operator, where 64 bits hold it and all on the way to it."""
     if node.operator == "*":
         return imports.call("multiply_long", text(node.left), text(node.right))
     scale = max(_decimal(node.left).scale, _decimal(node.right).scale)

@@ -89,9 +89,7 @@ def _total(value: core.Expression) -> totals.TotalTree:
         case core.AttributeValue():
             # The resolver refuses attributes of events here; this one is of the parameter set.
             return plan.ParameterValue(value.attribute, type)
-        case core.Aggregate() | core.Previous():
-            raise AssertionError("the resolver refuses functions of one match in totals")
-        case core.OwnCall():
+        case core.Aggregate() | core.Previous() | core.OwnCall():
             raise AssertionError("the resolver refuses functions of one match in totals")
         case (
             core.Call() | core.Choice() | core.Conditional() | core.TimeDifference() | core.Asked()
@@ -104,7 +102,7 @@ def _total(value: core.Expression) -> totals.TotalTree:
 
 
 def _made(value: core.Expression) -> totals.ItemMade:
-    """Functions of events, over columns of the values that they are called with."""
+    """A function of values of groups: its tree, and the columns that the tree reads."""
     trees = _OfGroups()
     tree = trees.of(value)
     columns = [
@@ -121,10 +119,16 @@ class _OfGroups(Trees):
 
     def of(self, value: core.Expression | core.Collection) -> plan.Tree:
         match value:
-            case core.Constant() | core.Call() | core.Choice() | core.Conditional():
-                return Trees.of(self, value)  # the class was made anew, with slots
-            case core.TimeDifference() | core.Asked():
-                return Trees.of(self, value)  # the class was made anew, with slots
+            case (
+                core.Constant()
+                | core.Call()
+                | core.Choice()
+                | core.Conditional()
+                | core.TimeDifference()
+                | core.Asked()
+            ):
+                # Not super(), which has the class before `frozen` made it anew, with slots.
+                return Trees.of(self, value)
             case core.Collection():
                 raise AssertionError("no item of totals is a list")
             case _:

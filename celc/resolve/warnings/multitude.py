@@ -1,5 +1,4 @@
-"""A warning about COUNT(x) ≥ k under `+`, where a window with little more than k events has
-millions of matches.
+"""The warning that COUNT(x) ≥ k under `+` gives millions of matches for few events more than k.
 
 A `+` takes every choice of events. Without a window every `+` gets a warning (`suspicions`); under
 a window the number of events is not known. But where a choice has to be large, few events more than
@@ -16,8 +15,8 @@ from celc.core.fold import fold_predicate
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import warnings
 
-MOST_MATCHES = 1_000_000
-_LEAST_COUNT = 20
+MOST_MATCHES = 1_000_000  # that end at one event, without a warning
+_LEAST_COUNT = 20  # a smaller count has no warning: half as many events more have few choices
 
 
 def check_counts(
@@ -35,14 +34,15 @@ def check_counts(
         counted = _counted(comparison)
         if counted is None or counted.label not in growing:
             continue
-        least = _least(comparison, counted)
-        events = None if least is None else _enough(least)
+        least = _least_satisfying(comparison)
+        events = None if least is None else _events_for_many_matches(least)
         if events is not None and (most is None or events <= most):
             found.add(warnings.many_choices(counted.label, events, MOST_MATCHES, comparison.span))
             return
 
 
 def _comparisons(formula: core.Formula) -> Iterator[core.Comparison]:
+    """The comparisons that every match satisfies."""
     match formula:
         case core.Filter():
             for clause in formula.clauses:
@@ -58,7 +58,7 @@ def _comparisons(formula: core.Formula) -> Iterator[core.Comparison]:
 
 
 def _counted(comparison: core.Comparison) -> core.Aggregate | None:
-    """The COUNT that is compared with a constant."""
+    """The COUNT that a comparison has on one side, if a constant is on the other; else None."""
     sides = (comparison.left, comparison.right)
     for side, other in (sides, sides[::-1]):
         inner = side.operand if isinstance(side, core.Cast) else side
@@ -67,9 +67,9 @@ def _counted(comparison: core.Comparison) -> core.Aggregate | None:
     return None
 
 
-def _least(comparison: core.Comparison, counted: core.Aggregate) -> int | None:
-    """The number from which on all counts satisfy a comparison; None where there is none, or a
-    small one."""
+def _least_satisfying(comparison: core.Comparison) -> int | None:
+    """The least count that satisfies a comparison, where greater ones do too; None where there is
+    no such count, or one below `_LEAST_COUNT`."""
     numbers = range(core.MAX_COUNT + 1)
     first = next((n for n in numbers if _holds(comparison, n)), None)
     if first is None or first < _LEAST_COUNT or not _holds(comparison, core.MAX_COUNT + 1):
@@ -78,6 +78,8 @@ def _least(comparison: core.Comparison, counted: core.Aggregate) -> int | None:
 
 
 def _holds(comparison: core.Comparison, number: int) -> bool:
+    """Whether a comparison is TRUE if COUNT has a value."""
+
     def side(one: object) -> core.Constant:
         if isinstance(one, core.Constant):
             return one
@@ -89,9 +91,9 @@ def _holds(comparison: core.Comparison, number: int) -> bool:
     return bool(fold_predicate(core.Comparison(comparison.operator, left, right, comparison.span)))
 
 
-def _enough(least: int) -> int | None:
-    """How many events have more than a million choices of at least that many that end with the last
-    event. None where it would be more than one and a half times as many."""
+def _events_for_many_matches(least: int) -> int | None:
+    """The least number of events with more than `MOST_MATCHES` choices of at least `least` events,
+    the last one included. None where it is more than one and a half times `least`."""
     for events in range(least, least + least // 2 + 1):
         if sum(comb(events - 1, size - 1) for size in range(least, events + 1)) > MOST_MATCHES:
             return events

@@ -27,7 +27,7 @@ def truth_of_values(condition: TextCondition, values: pa.StringArray) -> np.ndar
 
 
 def truth_of_columns(condition: TextComparison, left: pa.Array, right: pa.Array) -> np.ndarray:
-    """bool[rows]: where the comparison is TRUE."""
+    """bool[rows]: where the comparison of two columns of texts is TRUE. NULL is never so."""
     found = pc.fill_null(_COMPARE[condition.operator](left, right), False)
     return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 

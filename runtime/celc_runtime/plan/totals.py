@@ -94,7 +94,7 @@ class ItemColumn:
 
 @frozen
 class ItemMade:
-    """Functions of events of values of groups, as in `ROUND(SUM(x.a), 2)`, CASE and CAST."""
+    """A function of values of groups, as in `ROUND(SUM(x.a), 2)`, CASE and CAST."""
 
     tree: Tree  # its leaves are `Column`s of these names
     columns: tuple[ItemColumn, ...]
@@ -185,7 +185,7 @@ class Totals:
 
     @property
     def of_partitions(self) -> bool:
-        """Whether a row is about matches of a whole partition, which a stream adds up for ever."""
+        """Whether a row is about the matches of a whole partition: a stream keeps its sums for ever."""
         return self.per in ("PARTITION", "RUNNING")
 
     @property

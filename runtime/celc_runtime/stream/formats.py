@@ -1,5 +1,5 @@
-"""How a query is run on a stream, and the formats of its events and states that follow from
-this."""
+"""The options with which a query runs on a stream, and the formats of the events and states that
+they decide."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -36,11 +36,12 @@ class StreamOptions(NamedTuple):
 
 
 class StreamFormats:
-    """The formats of a query's events and states; leaves_earlier: as `StateFormat` takes it.
+    """The formats of a query's events and states.
 
-    values, most_kept: what is known of partitions, as `key_values` and `row_layout` have it; None:
-    what a query of CEL needs. is_recorded: whether headers say what the query needs of a state, so
-    that another one can go on with it.
+    leaves_earlier: the argument of `StateFormat`. values: the columns of what is known of each
+    partition (`key_values`). most_kept: how many numbers are kept with a partition (`row_layout`).
+    Both None: what a query of CEL needs. is_recorded: whether headers say what the query needs of a
+    state, so that another query can go on with it.
     """
 
     def __init__(
@@ -79,8 +80,11 @@ def _record(program: Program, layout: RowLayout, values: Sequence[str]) -> bytes
 def row_layout(
     plan: Plan, tiebreak_types: dict[str, str], most_kept: int | None = None
 ) -> RowLayout:
-    """The rows of a query's events: all columns that it reads, those of `key_columns` last.
-    most_kept: as of `RowLayout`; None: what a query of CEL needs."""
+    """The layout of a query's events: all columns that it reads, those of `key_columns` last.
+
+    tiebreak_types: the types of tiebreak columns that are no attributes. most_kept: how many
+    numbers are kept with a partition; None: as many as a query of CEL needs.
+    """
     types = {a.name: a.type for a in plan.source.attributes}
     names = dict.fromkeys([*plan.source.order_by, *(a.name for a in plan.source.attributes)])
     fields = [RowField(name, types[name]) for name in names if name not in plan.source.key_columns]
@@ -96,7 +100,7 @@ def row_layout(
 
 
 def _most_kept(plan: Plan) -> int:
-    """How many numbers partitions have for LIMIT … PER, or totals."""
+    """How many numbers are kept with a partition, for LIMIT … PER or for totals."""
     if plan.answer.totals is not None and plan.answer.totals.of_partitions:
         return most_words(measures_of(plan.answer.totals.functions))
     rate = plan.choice.rate

@@ -1,4 +1,7 @@
-"""Numbers and truths as texts, as Java and Spark write and read them."""
+"""Numbers and truths as texts, as Java and Spark write and read them.
+
+A function that reads gives None for a text that is no such value.
+"""
 
 import math
 import re
@@ -8,10 +11,11 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-# The characters that Spark passes over at both ends.
 BLANK = "".join(map(chr, (*range(0x21), 0x7F)))
+"""The characters that Spark passes over at both ends of a text."""
+
 BLANK_OF_JAVA = BLANK[:-1]
-"""The same of what Java reads itself."""
+"""Those that Java passes over at both ends of a DOUBLE or FLOAT."""
 
 
 # --- written --------------------------------------------------------------------------------------
@@ -28,7 +32,7 @@ def texts_of(column: pa.Array) -> pa.Array:
 
 
 def text_of(value: np.floating) -> str:
-    """The same for one number."""
+    """A DOUBLE or FLOAT as a text, in the same form."""
     if not np.isfinite(value):
         return "NaN" if np.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     sign = "-" if np.signbit(value) else ""
@@ -52,7 +56,10 @@ _WHOLE = re.compile(r"([+-]?)([0-9]*)([.][0-9]*)?", re.DOTALL)
 
 
 def whole(bits: int, *, with_point: bool) -> Callable[[str], int | None]:
-    """What reads a whole number of so many bits; what follows a point is left out."""
+    """What reads a whole number with a sign, of 8 to 64 bits.
+
+    with_point: whether a point and digits may follow, which are left out.
+    """
     most = 2 ** (bits - 1) - 1
 
     def read(text: str) -> int | None:
@@ -84,7 +91,7 @@ def double(text: str) -> float | None:
     """A DOUBLE, as Java and Spark read it."""
     plain = text.strip(BLANK_OF_JAVA)
     lower = plain.lower()
-    if lower in ("nan",) or plain in ("+NaN", "-NaN"):
+    if lower == "nan" or plain in ("+NaN", "-NaN"):
         return math.nan
     if lower.lstrip("+-") in _INFINITE and len(lower) - len(lower.lstrip("+-")) < 2:
         return -math.inf if lower.startswith("-") else math.inf
@@ -98,12 +105,14 @@ def double(text: str) -> float | None:
 
 
 def single(text: str) -> float | None:
-    """A FLOAT. A text that is nearest to a DOUBLE in the middle of two FLOATs would be rounded
-    twice."""
+    """A FLOAT, as Java and Spark read it: the one that is nearest to the text.
+
+    It is made of the DOUBLE that is nearest. Where that lies in the middle of two FLOATs, and the
+    text does not, the DOUBLE beside it decides; otherwise the text would be rounded twice.
+    """
     wide = double(text)
     if wide is None or not math.isfinite(wide):
-        # What is too large for a DOUBLE is so for a FLOAT.
-        return wide
+        return wide  # what is too large for a DOUBLE is so for a FLOAT
     number = text.strip(BLANK_OF_JAVA).rstrip("dDfF")
     if np.float64(np.float32(wide)) != wide and _DECIMAL.fullmatch(number):
         exact = Decimal(number)
@@ -122,6 +131,6 @@ _FALSE = frozenset({"f", "false", "n", "no", "0"})
 
 
 def truth(text: str) -> bool | None:
-    """A BOOLEAN."""
+    """A BOOLEAN, as Spark reads it."""
     word = text.strip(BLANK).lower()
     return True if word in _TRUE else (False if word in _FALSE else None)

@@ -1,6 +1,8 @@
-"""automaton → tables: each entry of the tables is what the automaton does with the letter.
+"""automaton → tables: the tables move from state to state as the automaton does.
 
-States have one number in both. So the two are compared move by move, and nothing is left open.
+States have the same numbers in both. So the two are compared move by move, and nothing is left
+open. The automaton reads letters (a symbol in a context), of which it has classes; the tables have
+a column for each symbol, or for each class of symbols where there are contexts or instants.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ def differences_of_tables(
 
 
 def _column(tables: Tables, context: int, symbol: int) -> tuple[int, int | None]:
-    """The column of a symbol, and the context after it where there are contexts."""
+    """The column of the tables for a symbol, and the context after it (None: there are none).
+
+    Raises IndexError where the tables have no such column.
+    """
     if tables.instants is not None:
         classes = len(tables.symbol_of)
         return tables.instants[symbol // classes][tables.symbol_of[symbol % classes]], None
@@ -92,6 +97,7 @@ def entries_of(tables: Tables, column: int) -> list[list[Entry]]:
 
 
 def _kinds(tables: Tables) -> Iterator[str]:
+    """Where a kind says otherwise than its step whether it begins a match, in words."""
     for symbol, steps in enumerate(tables.steps):
         for step in steps:
             if tables.kinds[step.kind].starts != (START in step.sources):
@@ -111,7 +117,10 @@ def _shown(entries: Sequence[Entry]) -> str:
 
 
 def tables_in(module: ModuleText, name: str) -> dict[str, Any]:
-    """The tables that a module writes, as the runtime is given them. Raises NotUnderstoodError."""
+    """The arguments with which a module calls `tables`, by name, as the runtime gets them.
+
+    Texts of numbers (`moves`, `skip`) are read. Raises NotUnderstoodError where there are none.
+    """
 
     def tables(**given: Any) -> dict[str, Any]:
         return given
@@ -125,8 +134,8 @@ def tables_in(module: ModuleText, name: str) -> dict[str, Any]:
             lines = [line.split() for line in found[key].split("\n") if line.strip()]
             found[key] = [tuple(map(int, line)) for line in lines]
             if key == "moves":
-                rows: list[dict[int, tuple[tuple[int, ...], ...]]] = [{} for _ in found["skip"]]
-                rows = [{} for _ in range(max((row[0] for row in found[key]), default=-1) + 1)]
+                states = max((row[0] for row in found[key]), default=-1) + 1
+                rows: list[dict[int, tuple[tuple[int, ...], ...]]] = [{} for _ in range(states)]
                 for state, symbol, *move in found[key]:
                     rows[state][symbol] = (*rows[state].get(symbol, ()), tuple(move))
                 found[key] = rows

@@ -51,10 +51,10 @@ NO_ROWS = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def in_order(found: Iterable[tuple[int, Rows]], kind_bits: int, stop: int) -> Iterator[Rows]:
-    """The rows by last event, then by first event, the latest first; events by number.
+    """Rows in the order of their last events; of one last event, the latest first event first.
 
-    Each batch comes with the number of an event: all rows with an earlier last event have come.
-    After `stop` no row waits.
+    found: rows in any order, with a number for each batch: all rows whose last event has a smaller
+    number have come with it. So those can be given out. stop: a number above all of them.
     """
     waiting = NO_ROWS
     for limit, rows in chain(found, [(stop, NO_ROWS)]):
@@ -77,6 +77,7 @@ def in_order(found: Iterable[tuple[int, Rows]], kind_bits: int, stop: int) -> It
 
 
 def joined_rows(one: Rows, other: Rows) -> Rows:
+    """Rows, and others behind them."""
     if not len(one.ends):
         return other
     return Rows(
@@ -141,5 +142,6 @@ def _rounded(confidences: np.ndarray) -> np.ndarray:
 
 
 def joined(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
+    """Two batches of one schema as one."""
     (whole,) = pa.Table.from_batches([one, other]).combine_chunks().to_batches()
     return whole

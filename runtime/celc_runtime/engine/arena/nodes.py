@@ -223,10 +223,8 @@ def union(nodes, next_node, floor_value, first, first_since, second, second_sinc
 # --- simultaneous events --------------------------------------------------------------------------
 #
 # The events of one instant read the piles as they were before the instant. No copy is made. The
-# cells
-# of the instant have ids from the *barrier* on, and the older cells of a pile are behind them.
-# Where
-# no two events are simultaneous, this costs one comparison for each pile that is read.
+# cells of the instant have ids from the *barrier* on, and the older cells of a pile are behind
+# them. Where no two events are simultaneous, this costs one comparison for each pile that is read.
 
 
 @njit(nogil=True, cache=True)
@@ -255,8 +253,7 @@ def seen(memory, pile, head, barrier, next_node, lowest):  # type: ignore[no-unt
 # The next symbol is as good as random. So the processor guesses a branch on it wrongly every other
 # time, and a wrong guess costs more than the update. Here every event takes the same steps. A step
 # that an event must not take has no effect: the next node overwrites a node that is not wanted.
-# LLVM
-# turns a choice between two loaded values back into a branch. Bit masks prevent that.
+# LLVM turns a choice between two loaded values back into a branch. Bit masks prevent that.
 
 
 @njit(nogil=True, cache=True)

@@ -89,7 +89,7 @@ class NoneOf(NamedTuple):
     cases: frozenset[frozenset[Any]]
 
     def to_the_left(self, labels: Labels, last: int) -> NoneOf:
-        """The same question about conditions in a FIRST, as in `Open`."""
+        """The question about conditions in a FIRST, which see these labels up to an event."""
         return NoneOf(
             frozenset(
                 frozenset(one.to_the_left(labels, last) for one in case) for case in self.cases
@@ -98,7 +98,8 @@ class NoneOf(NamedTuple):
 
 
 class NoneInGap(NoneOf):
-    """The same of what is absent before the first round of a FIRST, until all rounds are known."""
+    """A question about what is absent before the first round of a FIRST. It stays open until all
+    rounds are known."""
 
     __slots__ = ()
 
@@ -109,6 +110,7 @@ ANSWERED: Questions = frozenset()
 
 
 Begin: TypeAlias = tuple[int, int, int]
+"""Where a match of events with a duration begins (`Found.begin`)."""
 
 
 class Found(NamedTuple):
@@ -146,7 +148,7 @@ class Stretch:
     parts: dict[int, Stretch] = field(default_factory=dict)  # the stretches that begin later
 
     def beginning_at(self, first: int) -> Stretch:
-        """The same stretch from an index on. Nested selectors see the same events as here."""
+        """The part of this stretch from an index on; nested selectors still see all of it."""
         if first == self.first:
             return self
         if first not in self.parts:

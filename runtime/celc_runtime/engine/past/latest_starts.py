@@ -39,7 +39,7 @@ def positions_of(part: WatchedPart) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
 
 class LatestStarts:
-    """Follows one absent part through the events of a run, partition by partition."""
+    """The latest starts of one absent part along the events of a run, partition by partition."""
 
     def __init__(self, part: WatchedPart) -> None:
         count = len(part.symbols)
@@ -59,16 +59,19 @@ class LatestStarts:
         """int64[events]: the latest start (an entry) of a match so far; `NONE`: there is none.
 
         With a length, bool[events] instead: whether a match has ended before the event and began
-        within the length. entry: the number of the first event. window, length: (key, floor) of
-        each event. anew: bool[events], where a partition begins.
+        within the length. entry: the number of the first event. symbols: int64[events]. window,
+        length: two int64[events] each, the key and the floor of each event; None: there is no such
+        limit. anew: bool[events], where a partition begins. The next call continues behind these
+        events.
         """
         rows = len(symbols)
         anywhere = np.zeros(rows, np.int64), np.full(rows, ALWAYS)
-        window, length_ = window or anywhere, length or anywhere
-        found, preceded = np.empty(rows, np.int64), np.empty(rows, np.bool_)
-        told = (*self._tables, self._starts, found, preceded)
-        _follow(entry, symbols, *window, *length_, anew, *told)
-        return found if length is None else preceded
+        keys, floors = window or anywhere
+        length_keys, length_floors = length or anywhere
+        latest, preceded = np.empty(rows, np.int64), np.empty(rows, np.bool_)
+        limits = (keys, floors, length_keys, length_floors)
+        _follow(entry, symbols, *limits, anew, *self._tables, self._starts, latest, preceded)
+        return latest if length is None else preceded
 
 
 @njit(nogil=True, cache=True)
@@ -80,14 +83,19 @@ def _follow(  # type: ignore[no-untyped-def]
     length_keys,
     length_floors,
     anew,
-    positions_of,
+    of_symbol,
     before,
     begins,
     ends,
     starts,
-    found,
+    latest,
     preceded,
 ):
+    """Write `latest` and `preceded`, and bring `starts` up to date.
+
+    The four tables are those of `positions_of`. An event at a position takes the latest start among
+    the positions before, or is a start itself.
+    """
     count = begins.shape[0]
     new = np.empty((3, count), np.int64)
     for row in range(symbols.shape[0]):
@@ -95,10 +103,10 @@ def _follow(  # type: ignore[no-untyped-def]
             starts[:] = NONE
         preceded[row] = starts[0, count] != NONE and starts[2, count] >= length_floors[row]
         symbol = symbols[row]
-        if symbol < positions_of.shape[0]:
+        if symbol < of_symbol.shape[0]:
             new[:] = NONE
             for position in range(count):
-                if not positions_of[symbol, position]:
+                if not of_symbol[symbol, position]:
                     continue
                 if begins[position]:
                     new[0, position], new[1, position] = entry + row, keys[row]
@@ -117,4 +125,4 @@ def _follow(  # type: ignore[no-untyped-def]
                 if fits and start > starts[0, count]:
                     for part in range(3):
                         starts[part, count] = new[part, position]
-        found[row] = starts[0, count]
+        latest[row] = starts[0, count]
