@@ -1,4 +1,4 @@
-"""Cells of the streaming benchmark: sizes, the query, and the files that a stream is shown.
+"""Cells of the streaming benchmark: sizes, the query, and the files that a stream reads.
 
 A file holds a minute of event time. A tenth of its rows have a type that the query names, and a
 third of those satisfy the conditions, whatever the number of keys is.
@@ -40,7 +40,7 @@ RELEVANT = 0.035
 """The share of rows that satisfy a condition as well."""
 
 MATCHES = 0.01
-"""Matches for each row, at most and on average."""
+"""The most matches for each row, on average."""
 
 ROW_GROUP = 100_000
 """Rows that one task reads at a time: two tasks share a large file."""
@@ -50,17 +50,13 @@ START = 1_767_225_600 * 1_000_000
 
 
 class Cell(NamedTuple):
-    """What is measured at once: sizes of the data, and how many files are measured.
-
-    `rows`: of a file. `warm_up`: files that are not counted; FILES_OF_A_WINDOW fill the window.
-    `buckets`: an option of `match_stream`; None leaves the choice to it.
-    """
+    """The sizes of one measurement."""
 
     keys: int
-    rows: int
-    warm_up: int = WARM_UP
-    files: int = 5
-    buckets: int | None = None
+    rows: int  # of a file
+    warm_up: int = WARM_UP  # files before the measured ones; FILES_OF_A_WINDOW fill the window
+    files: int = 5  # that are measured
+    buckets: int | None = None  # an option of `match_stream`; None leaves the choice to it
 
     @property
     def name(self) -> str:

@@ -4,11 +4,14 @@ The driver, the JVM and the Python workers are counted (`processes.py`). Jobs wr
 `noop` sink. Data is written once into a temporary folder, as Parquet, with columns that no query
 reads.
 
-Rows in no order, a hundred for each key, 1 % of them of types that the query names.
-`match` stands beside the same plan with a function that reads all columns and returns nothing:
-what the shuffle, the sort and Arrow cost where all rows are handed to Python; beside itself with
-positions; beside a loop over rows in Python; and beside the query in SQL, of a table in partitions
-and of one that is sorted.
+Rows come in no order, a hundred for each key, and 1 % of them have a type that the query names.
+`match` stands beside
+
+- the same plan with a function that reads all columns and returns nothing, which is what the
+  shuffle, the sort and Arrow cost where all rows are handed to Python;
+- itself with positions;
+- a loop over rows in Python, as one writes it by hand;
+- the query in SQL, of a table in partitions and of one that is sorted.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 ROWS_OF_A_KEY = 100
 PANDAS_KEYS = 10_000
-"""As many keys for `applyInPandas`, which calls Python for each: with a hundred thousand it had not
+"""The keys of `applyInPandas`, which calls Python for each key: with a hundred thousand it had not
 ended after a quarter of an hour."""
 TYPES = "ABC"
 DECLARED = "key: INT, n: INT, v: DOUBLE, name: STRING, ts: TIMESTAMP"

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 KEYLESS = {"W=1000 rows": "WITHIN 1000 EVENTS", "a window of 10 minutes": "WITHIN 10 MINUTES [ts]"}
 
 UNMEASURED = ", batches not measured"
-"""With the setting that `explain_plan` names: Spark does not add up a batch's size row by row. It
-matters where many rows reach Python, as where one task sorts a million of them."""
+"""The figures with the setting that `explain_plan` names, with which Spark does not add up the size
+of a batch row by row. It matters where many rows reach Python."""
 
 
 def figures(settings: Settings) -> Iterator[Figure]:

@@ -29,7 +29,8 @@ def fits(window: Window, order_by: str | None, rows: Sequence[Row], start: int, 
 
 
 def over(window: Window, order_by: str | None, rows: Sequence[Row], start: int, end: int) -> float:
-    """How much longer than a window something takes, over the window; 0 where it is inside."""
+    """By which part of its size a match exceeds a window: 0.0 where it is inside, 0.5 where it is
+    half as long again, infinite where the size is 0."""
     attribute = measured_on(window, order_by)
     took = end - start
     if attribute is not None:

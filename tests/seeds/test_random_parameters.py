@@ -87,8 +87,11 @@ _MEANINGLESS = {"compared-types", "parameters-as-label", "call-arguments", "cons
 
 
 def for_each(rng: random.Random, text: str, plan: Plan, time: str | None = None) -> str:
-    """The query with a parameter set; `plan` is the plan of the query without it. time: an order
-    column, by which the rows of the set are versions."""
+    """A query with a parameter set `rule`, and conditions that read it.
+
+    plan: of the query without the set. time: the order column in which rows of the set are valid
+    for a time (VALID), and have versions; None: they are always valid.
+    """
     event = re.search(r"EVENT \w+ \{ (.*?) \}", text)
     assert event is not None
     start = text.index("SELECT ")
@@ -105,9 +108,9 @@ def for_each(rng: random.Random, text: str, plan: Plan, time: str | None = None)
         label = rng.choice(plan.answer.labels).name
         formula = f"({formula}) FILTER `{label}`.{key[1]} = rule.{key[1]}"
     lines[where] = f"WHERE {formula}"
-    is_listed = "SELECT TOTAL" in lines[0] or "COLLAPSED" in lines[0]
+    has_labels = not any(word in lines[0] for word in ("SELECT TOTAL", "COLLAPSED"))
     numeric = [name for name in ("value", "ratio", "id", "number") if f"{name}: " in event[1]]
-    if not is_listed and plan.answer.labels and rng.random() < 0.4 and "value_" in lines[0]:
+    if has_labels and plan.answer.labels and rng.random() < 0.4 and "value_" in lines[0]:
         label, name = rng.choice(plan.answer.labels).name, rng.choice(numeric)
         item = f"LAST(`{label}`.{name}) {rng.choice('+-*')} rule.{rng.choice(numeric)}"
         lines[0] += f", {item} AS each_0"
@@ -216,6 +219,7 @@ def rules_for(rng: random.Random, query: Drawn) -> list[dict[str, Any]]:
 
 
 def by_number(rows: Sequence[Any], number_of: Any) -> dict[int, list[Any]]:
+    """Rows of an answer by the number of their row of the set."""
     found: dict[int, list[Any]] = {}
     for row in rows:
         found.setdefault(number_of(row), []).append(row)
@@ -225,7 +229,10 @@ def by_number(rows: Sequence[Any], number_of: Any) -> dict[int, list[Any]]:
 def told(
     query: CompiledQuery, found: Any, wanted: list[Any], rules: list[dict[str, Any]], events: Events
 ) -> str:
-    """What tells the rows of an answer from the wanted ones; the error of a run stands for it."""
+    """How the rows of an answer differ from the wanted ones, in words; empty: they are the same.
+
+    found: the rows, or the error of the run. wanted: rows, or the one error of the reference.
+    """
     failed = bool(wanted) and isinstance(wanted[0], RunError)
     if failed or isinstance(found, TotalError):
         return "" if failed and isinstance(found, TotalError) else f"{found} and not {wanted}"
@@ -267,8 +274,10 @@ def _plain(value: Any) -> Any:
 
 
 def out_of_order(query: CompiledQuery, found: Any, rules: list[dict[str, Any]]) -> str:
-    """Why rows of a table come in another order than by ends within a part, and with one end by
-    the rows of the set."""
+    """Which parts have their rows in a wrong order, in words; empty: none has.
+
+    Rows of a part come by their ends, and those of one end in the order of the set.
+    """
     if isinstance(found, TotalError) or not found or _NUMBER not in found[0]["rule"]:
         return ""
     firsts: dict[int, int] = {}
@@ -284,6 +293,7 @@ def out_of_order(query: CompiledQuery, found: Any, rules: list[dict[str, Any]]) 
 
 
 def _bare(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of an answer without the column of the set."""
     return [{name: row[name] for name in row if name != "rule"} for row in rows]
 
 
@@ -354,14 +364,13 @@ def answered(
 
 @dataclass
 class Counts(Tally):
-    """What has been compared; indexed: queries whose rows an index finds; followed: those whose
-    rows are followed. not_yet: queries that cannot be compiled. timed: queries with VALID."""
+    """What has been compared, in numbers of queries."""
 
-    indexed: int = 0
-    followed: int = 0
-    not_yet: int = 0
-    totals: int = 0
-    timed: int = 0
+    indexed: int = 0  # an index finds the rows of the set
+    followed: int = 0  # rows of the set are followed along the stream
+    not_yet: int = 0  # cannot be compiled yet
+    totals: int = 0  # have SELECT TOTAL
+    timed: int = 0  # have VALID
 
 
 def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False) -> None:

@@ -1,9 +1,9 @@
 """Random queries over uncertain time: the compiled answers against sums over all worlds.
 
-python tests/seeds/test_random_uncertain.py 0 500     # seeds 0 to 499, and the counts
+Two relations hold besides: an answer with a threshold is the whole answer, filtered, and events
+whose times are certain are simultaneous events. By hand:
 
-Besides, an answer with a threshold is the whole answer filtered, and events of one time each are
-simultaneous events.
+    python tests/seeds/test_random_uncertain.py 0 500     # seeds 0 to 499, and the counts
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ACROSS = {
     *(Feature.CORRELATION, Feature.OUTER, Feature.PREV, Feature.PRIOR, Feature.AGGREGATE),
     *(Feature.DISTANCE, Feature.N_ARY, Feature.LOOK_BACK),
 }
-_WORLDS = 4_000
+_WORLDS = 4_000  # the most steps of the reference for one answer
 
 
 def uncertain_text(text: str, step: int, bound: str, *, weighted: bool = False) -> str:

@@ -88,7 +88,7 @@ class CheckCode:
         return f"state[{self._room}]"
 
     def lines(self, clauses: Sequence[flat.RoleClause]) -> list[str]:
-        """The body of `admits`: for each clause, and each of its roles that the newest event can have,
+        """The body of `admits`: for each clause, and for each role that it gives the newest event,
         a loop over the events of the other roles."""
         lines: list[str] = []
         for clause in clauses:

@@ -185,7 +185,8 @@ class Totals:
 
     @property
     def of_partitions(self) -> bool:
-        """Whether a row is about the matches of a whole partition: a stream keeps its sums for ever."""
+        """Whether a row is about the matches of a whole partition. A stream keeps such sums for
+        ever."""
         return self.per in ("PARTITION", "RUNNING")
 
     @property
