@@ -235,7 +235,7 @@ def _matcher(
     from celc.diagnostics.errors import CelWarning
     from celc.driver.matcher import Matcher
 
-    _refuse_foreign(language, options, schema)
+    _refuse_foreign(language, options)
     compilation = language.compile(sources, options, schema)
     said = {
         "first_order": options.first_order or None,
@@ -308,7 +308,7 @@ def check(
         functions=_given(functions),
     )
     language, source = _language_and_source(dialect, name, text)
-    _refuse_foreign(language, options, schema)
+    _refuse_foreign(language, options)
     return findings(source, language.check(source, options, schema))
 
 
@@ -449,7 +449,7 @@ def _refuse_no_process(processes: int | None) -> None:
         raise ValueError(f"processes must be 1 or more, not {processes}")
 
 
-def _refuse_foreign(language: Language, options: Options, schema: Any) -> None:
+def _refuse_foreign(language: Language, options: Options) -> None:
     """Raises ValueError for what is of the other language."""
     if wrong := language.foreign(options):
         why = "its text says the order"

@@ -20,6 +20,7 @@ from celc.normal import normal_form as lp
 INITIAL, FINAL = 0, 1
 
 Marks: TypeAlias = tuple[str, ...]
+_State = TypeVar("_State")
 
 
 class Edge(NamedTuple):
@@ -115,11 +116,13 @@ def numbers_between(initial: int, final: int, moves: Iterable[tuple[int, int]]) 
     for source, target in moves:
         after.setdefault(source, []).append(target)
         before.setdefault(target, []).append(source)
-    between = _reached(initial, after) & _reached(final, before)
+    behind, ahead = reached(initial, after), reached(final, before)
+    between = behind & ahead
     return {state: index for index, state in enumerate(sorted(between | {initial, final}))}
 
 
-def _reached(start: int, steps: Mapping[int, Sequence[int]]) -> set[int]:
+def reached(start: _State, steps: Mapping[_State, Iterable[_State]]) -> set[_State]:
+    """The states that a path leads to from a state, that one included. steps: the next states."""
     found, waiting = {start}, [start]
     while waiting:
         for state in steps.get(waiting.pop(), ()):

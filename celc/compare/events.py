@@ -46,15 +46,13 @@ class Letter:
 
 @frozen
 class Domain:
-    """The events of a search. `values`: the candidates of each attribute. `all_known`: whether the
-    symbols of all of them are known. `sampled`: event types of which not every combination of
-    candidates was looked at. `is_exact`: whether any event has the symbols of one of these, in all
-    queries at once."""
+    """The events of a search. `values`: the candidates of each attribute. `sampled`: event
+    types of which not every combination of candidates was looked at. `is_exact`: whether any event
+    has the symbols of one of these, in all queries at once."""
 
     letters: tuple[Letter, ...]
     values: Mapping[str, tuple[Any, ...]]
     types: Mapping[str, core.DataType] = field(default_factory=dict)
-    all_known: bool = True
     sampled: tuple[str, ...] = ()
     is_exact: bool = False
 
@@ -105,7 +103,7 @@ def domain_of(
     made = tuple(letters.values())
     known = all(None not in letter.symbols for letter in made)
     exact = known and not sampled and all(_cut_by_values(stages, asked) for stages in read)
-    return Domain(made, values, named, known, tuple(sampled), exact)
+    return Domain(made, values, named, tuple(sampled), exact)
 
 
 def _values(

@@ -114,13 +114,9 @@ class _Texts:
 
     def near_parts(self) -> Sequence[Part]:
         """The parts that can bend."""
-        file = self._file
-        gathering = {one.name.text for one in file.aggregates}
-        gathering |= {one.name.text for one in file.functions}
-        sets = frozenset(one.name.text for one in file.parameters)
-        names = Names(sets, frozenset(gathering), self._side.source)
-        resolved = self._side.query
-        return parts_of(self.query, resolved, self._side.source, names, SHARE, all_parts=True)
+        resolved, source = self._side.query, self._side.source
+        names = Names.of(self._file, source)
+        return parts_of(self.query, resolved, source, names, SHARE, all_parts=True)
 
     def side(self, edits: Sequence[Edit], *, never: bool = False, ends: bool = False) -> Side:
         """The query with edits. `never`: with a condition that never holds. `ends`: it shows no

@@ -56,6 +56,14 @@ class Names:
     gathering: frozenset[str]
     source: Source
 
+    @staticmethod
+    def of(file: syntax.File, source: Source) -> Names:
+        """The names that a file declares."""
+        gathering = {one.name.text for one in file.aggregates}
+        gathering |= {one.name.text for one in file.functions}
+        sets = frozenset(one.name.text for one in file.parameters)
+        return Names(sets, frozenset(gathering), source)
+
 
 def comparisons(condition: syntax.Condition) -> Iterator[Found]:
     """The comparisons of a condition that are under no NOT, SOME or EVERY."""

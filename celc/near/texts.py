@@ -59,10 +59,7 @@ def near_texts(
     """
     _refuse(query, resolved, source)
     _check_names(query, resolved, source, {} if isinstance(near, float) else near)
-    gathering = {one.name.text for one in file.aggregates}
-    gathering |= {one.name.text for one in file.functions}
-    sets = frozenset(one.name.text for one in file.parameters)
-    names = Names(sets, frozenset(gathering), source)
+    names = Names.of(file, source)
     parts = parts_of(query, resolved, source, names, near, all_parts)
     writer = _Writer(query, resolved, source)
     left_out = tuple(_left_out(query))

@@ -8,6 +8,7 @@ these have one order in every word of the automaton. `A+` and `(A ; B) OR (B ; A
 from typing import TypeAlias
 
 from celc.automata.determinize import START, DetState
+from celc.automata.graphs import reached
 from celc.normal.normal_form import shown
 from celc.plan.tables import Tables
 
@@ -45,23 +46,12 @@ def has_one_order(tables: Tables) -> bool:
                     following.setdefault(source, set()).add(step.target)
             if step.target is not None:
                 targets.setdefault(letter, set()).add(step.target)
-    reached = {state: _reached(state, following) for state in {START, *following, *sources}}
+    behind_of = {state: reached(state, following) for state in {START, *following, *sources}}
     before = {
         (letter, later)
         for letter, states in targets.items()
         for state in states
-        for behind in reached.get(state, {state})
+        for behind in behind_of.get(state, {state})
         for later in sources.get(behind, ())
     }
     return not any((later, letter) in before for letter, later in before)
-
-
-def _reached(state: DetState, following: dict[DetState, set[DetState]]) -> set[DetState]:
-    """The states that a path leads to, including that state."""
-    found, waiting = {state}, [state]
-    while waiting:
-        for target in following.get(waiting.pop(), ()):
-            if target not in found:
-                found.add(target)
-                waiting.append(target)
-    return found

@@ -178,18 +178,20 @@ def _listed(
             site.found.add(names.repeated_label(label, "SELECT", span, places[label]))
         elif (label in _TIMES or label in partition_by) and label not in site.frame.labels:
             whose = "every answer" if label in _TIMES else f"PARTITION BY {written(label)}"
-            site.found.add(names.partition_in_select(whose, span, _without(item, items)))
+            site.found.add(names.partition_in_select(whose, span, without_item(item, items)))
         elif binding_of(label, span, site) is not None:
             columns.append(_column(label, _attributes(item, site), span, site))
         places.setdefault(label, span)
     return Selection(tuple(columns), frozenset(mentioned))
 
 
-def _without(item: syntax.SelectItem, items: tuple[syntax.SelectItem, ...]) -> Fix:
-    """The change that leaves an item of SELECT out."""
+def without_item(
+    item: syntax.SelectItem, items: Sequence[syntax.SelectItem], alone: str = "NONE"
+) -> Fix:
+    """The change that leaves an item of SELECT out; `alone` stands for an only one."""
     at = items.index(item)
     if len(items) == 1:
-        return Fix(item.span, "NONE")
+        return Fix(item.span, alone)
     if at:
         return Fix(Span(items[at - 1].span.end, item.span.end), "")
     return Fix(Span(item.span.start, items[1].span.start), "")

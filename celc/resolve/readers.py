@@ -204,7 +204,6 @@ def check_reader(
 
 
 def check_lasting(
-    node: syntax.Query,
     formula: core.Formula,
     read: Sequence[tuple[syntax.Name, QueryRows]],
     found: Diagnostics,

@@ -190,7 +190,7 @@ def _query(
         if any(one.is_rest for one in schema.event_types):
             found.add(messages.rest_in_reader(schema.read[0][0].text, schema.read[0][0].span))
     if lasts:
-        check_lasting(node, formula, schema.read if reads else (), found)
+        check_lasting(formula, schema.read if reads else (), found)
     if simultaneous:
         check_simultaneous(node, formula, window, known, found, lasts=lasts)
     if not reads and uncertain is None:

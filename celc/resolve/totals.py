@@ -18,7 +18,7 @@ from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
-from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names, is_of_set
+from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names, is_of_set, without_item
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame
 from celc.resolve.types import literals
@@ -160,20 +160,12 @@ def _label(
     label, span = item.label.text, item.label.span
     if label in partition_by and label not in site.frame.labels:
         whose = f"PARTITION BY {written(label)}"
-        site.found.add(names.partition_in_select(whose, span, _without(item, items)))
+        site.found.add(
+            names.partition_in_select(whose, span, without_item(item, items, "COUNT(*) AS n"))
+        )
     elif binding_of(label, span, site) is not None:
         name = label.lower() if label.lower() != label else f"{label}_count"
         site.found.add(messages.label_in_total(label, name, item.span))
-
-
-def _without(item: syntax.SelectItem, items: Sequence[syntax.SelectItem]) -> Fix:
-    """The change that leaves an item out."""
-    at = items.index(item)
-    if len(items) == 1:
-        return Fix(item.span, "COUNT(*) AS n")
-    if at:
-        return Fix(Span(items[at - 1].span.end, item.span.end), "")
-    return Fix(Span(item.span.start, items[1].span.start), "")
 
 
 @dataclass(slots=True)

@@ -73,7 +73,7 @@ def bars_of(marks: Marks, lanes: Lanes, matches: pa.Table) -> Bars:
         for field in matches.schema
         if pa.types.is_list(field.type) and _has_positions(field.type.value_type)
     )
-    finder = _Finder(marks, lanes)
+    finder = _Finder(lanes)
     start_positions = _positions(matches, "start_pos", "end_pos")
     end_positions = _positions(matches, "end_pos")
     starts = coordinate_of_ends(matches, "start_time", "end_time", "span_start")
@@ -158,7 +158,7 @@ def coordinate_of_ends(matches: pa.Table | pa.RecordBatch, *names: str) -> np.nd
 
 
 class _Finder:
-    def __init__(self, marks: Marks, lanes: Lanes) -> None:
+    def __init__(self, lanes: Lanes) -> None:
         self._by_lane = np.argsort(lanes.of_events, kind="stable")
         ordered = lanes.of_events[self._by_lane]
         self._first = np.searchsorted(ordered, np.arange(lanes.count + 1))

@@ -95,7 +95,7 @@ def matches_page(
         "title": words.title,
         "text": words.text,
         "words": [words.one, words.many],
-        "notes": [*words.notes, *_notes(marks, bars, drawn)],
+        "notes": [*words.notes, *_notes(marks, drawn)],
         "axis": {"kind": axis, "name": marks.order_name if axis != "position" else None},
         "types": list(marks.type_names),
         "quiet": marks.quiet,
@@ -165,7 +165,7 @@ def _shown(marks: Marks, bars: Bars, drawn: np.ndarray, limits: Limits) -> np.nd
     return chosen
 
 
-def _notes(marks: Marks, bars: Bars, drawn: np.ndarray) -> list[str]:
+def _notes(marks: Marks, drawn: np.ndarray) -> list[str]:
     notes = []
     others = len(marks) - len(drawn)
     if others:

@@ -1,9 +1,9 @@
 """Tables of any library → Arrow, for a report."""
 
-import sys
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.arrow.tables.event_tables import is_a
 from celc_runtime.plan.plan import MATCH_ID
 
 MOST_COLLECTED = 1_000_000  # rows of a Spark DataFrame that are collected
@@ -56,7 +56,7 @@ def _table_of(given: Any, what: str) -> pa.Table:
         return pa.Table.from_batches([given])
     if isinstance(given, dict):
         return pa.table(given)
-    if _is_a(given, "pandas", "DataFrame"):
+    if is_a(given, "pandas", "DataFrame"):
         table = pa.Table.from_pandas(given, preserve_index=False)
         return table.replace_schema_metadata(None)
     if type(given).__module__.partition(".")[0] == "pyspark" and hasattr(given, "toArrow"):
@@ -79,8 +79,3 @@ def _collected(frame: Any, what: str) -> pa.Table:
             "report collects: choose some partitions, or a time, with where()"
         )
     return table
-
-
-def _is_a(value: object, module: str, name: str) -> bool:
-    known = getattr(sys.modules.get(module), name, None)
-    return known is not None and isinstance(value, known)

@@ -31,7 +31,6 @@ NOTHING_BEFORE: Final = object()
 Leaf: TypeAlias = core.AttributeValue | core.Aggregate | core.Previous
 
 _BITS = {DataType.BYTE: 8, DataType.SHORT: 16, DataType.INT: 32, DataType.LONG: 64}
-_REAL = (DataType.FLOAT, DataType.DOUBLE)
 
 
 class MalformedError(Exception):

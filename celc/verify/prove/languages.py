@@ -291,7 +291,7 @@ class Languages:
 
     def _where(self, form: lp.Where) -> Machine:
         machine, simple = self.of(form.operand), _simple(form.fact)
-        satisfied = {one: self._satisfying(one, form.operand) for one in simple}
+        satisfied = {one: self._satisfying(one) for one in simple}
 
         def moves(key: Any) -> Iterable[tuple[int, Marks, Any]]:
             state, known = key
@@ -309,7 +309,7 @@ class Languages:
 
         return explored(self.letters, (0, (0,) * len(simple)), moves)
 
-    def _satisfying(self, fact: lp.SimpleFact, form: lp.NormalForm) -> int:
+    def _satisfying(self, fact: lp.SimpleFact) -> int:
         """The letters of events with the label of a fact that satisfy its clause."""
         if isinstance(fact, lp.CountOf):
             return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,10 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.spark.input.columns import column_named
 from celc_runtime.spark.input.pipelines import given_ddl, still_known
+from celc_runtime.spark.sql import check_function
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def matched_frame(plan: RowPlan, match: Any, rows: DataFrame) -> DataFrame:
@@ -123,24 +121,8 @@ def registered(plan: RowPlan, match: Any, spark: SparkSession, name: str | None)
     """The query as a table function of SQL, whose partitions are given to `match`."""
     from pyspark.sql import functions
 
-    if not hasattr(functions, "arrow_udtf"):
-        from pyspark import __version__
-
-        raise RuntimeError(
-            f"a table function for SQL needs PySpark 4.1 or newer, and this is {__version__}: "
-            "install a newer one, or use match(df) and register its result as a view"
-        )
     called = plan.name if name is None else name
-    if not _IDENTIFIER.fullmatch(called):
-        raise ValueError(
-            f"SQL cannot call a function {called!r}: choose a name of letters, digits and _, as in "
-            "register(spark, name='shapes')"
-        )
-    if hasattr(spark.tvf, called.lower()):
-        raise ValueError(
-            f"Spark SQL has a table function {called!r} of its own, which this one would replace: "
-            "choose another name"
-        )
+    check_function(spark, called, "shapes")
     handler = _handler(match)
     function: Any = functions.arrow_udtf(handler, returnType=plan.output_ddl())
     # Spark refuses others below LATERAL.

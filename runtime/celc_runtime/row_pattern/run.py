@@ -391,7 +391,7 @@ class TableRun:
         if plan.within is None or plan.searches:
             numbered = backwards(plan, moves, symbols, bits, self.offsets)
         if plan.searches:
-            return self._search(found, numbered, len(bits), times)
+            return self._search(found, numbered, times)
         if numbered is None:
             longest = int(np.max(np.diff(self.offsets)))
             earliest = np.empty((longest + 1, len(plan.states)), np.int32)
@@ -407,9 +407,7 @@ class TableRun:
         choices = np.full(kept, passes.UNKNOWN, np.int64)
         return passes.find_numbered, Numbered(edges, following, viable, bits, choices, moves)
 
-    def _search(
-        self, found: np.ndarray, numbered: Any, symbols: int, times: np.ndarray
-    ) -> tuple[Any, Any]:
+    def _search(self, found: np.ndarray, numbered: Any, times: np.ndarray) -> tuple[Any, Any]:
         plan = self._plan
         if numbered is None:
             # Too many sets to number them: no start is left out beforehand.

@@ -1,6 +1,5 @@
 """Tables of any library → the columns that a query reads, in the types that it declares."""
 
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -104,7 +103,7 @@ def _conforming(plan: RowPlan, schema: pa.Schema, table: pa.Table) -> pa.Table:
     arrays = []
     for field in schema:
         column = without_views(table.column(_named(plan, field.name, table.column_names)))
-        row_of = partial(_row, column)
+        row_of = _row
         chunks = [
             conforming_column(reader.plan, field, without_views(chunk), row_of)
             for chunk in column.chunks
@@ -142,7 +141,7 @@ def _named(plan: RowPlan, name: str, names: list[str]) -> int:
     return found[0]
 
 
-def _row(column: pa.ChunkedArray, row: int) -> str:
+def _row(row: int) -> str:
     return f"row {row}"
 
 

@@ -60,26 +60,8 @@ def registered(
     """
     from pyspark.sql import functions
 
-    if not hasattr(functions, "arrow_udtf"):
-        from pyspark import __version__
-
-        raise RuntimeError(
-            f"a table function for SQL needs PySpark 4.1 or newer, and this is {__version__}: "
-            "install a newer one, or use match(df) and register its result as a view"
-        )
     called = program.name if name is None else name
-    if not _IDENTIFIER.fullmatch(called):
-        raise ValueError(
-            f"SQL cannot call a function {called!r}: choose a name of letters, digits and _, as in "
-            "register(spark, name='fires')"
-        )
-    if not hasattr(spark, "tvf"):
-        raise TypeError(f"register takes a SparkSession, and this is {type(spark).__name__}")
-    if hasattr(spark.tvf, called.lower()):
-        raise ValueError(
-            f"Spark SQL has a table function {called!r} of its own, which this one would replace: "
-            "choose another name, as in register(spark, name='fires')"
-        )
+    check_function(spark, called, "fires")
     sorted_by_spark, sorting = streams or (TaskStream, SortingStream)
     stream = (sorting if sorts else sorted_by_spark)(program)
     plan = stream.reading.plan
@@ -90,6 +72,35 @@ def registered(
         )
     function = functions.arrow_udtf(_handler(stream), returnType=program.output_ddl)
     return spark.udtf.register(called, function)
+
+
+def check_function(spark: Any, name: str, example: str) -> None:
+    """Raise where a session cannot have a table function of a name. example: a name that it can.
+
+    Raises RuntimeError for an old PySpark, ValueError for the name, TypeError for no session.
+    """
+    from pyspark.sql import functions
+
+    if not hasattr(functions, "arrow_udtf"):
+        from pyspark import __version__
+
+        raise RuntimeError(
+            f"a table function for SQL needs PySpark 4.1 or newer, and this is {__version__}: "
+            "install a newer one, or use match(df) and register its result as a view"
+        )
+    written = f"as in register(spark, name={example!r})"
+    if not _IDENTIFIER.fullmatch(name):
+        raise ValueError(
+            f"SQL cannot call a function {name!r}: choose a name of letters, digits and _, "
+            f"{written}"
+        )
+    if not hasattr(spark, "tvf"):
+        raise TypeError(f"register takes a SparkSession, and this is {type(spark).__name__}")
+    if hasattr(spark.tvf, name.lower()):
+        raise ValueError(
+            f"Spark SQL has a table function {name!r} of its own, which this one would replace: "
+            f"choose another name, {written}"
+        )
 
 
 def _declared_types(plan: Plan) -> dict[str, str]:

@@ -53,8 +53,6 @@ class Function(NamedTuple):
 _DOUBLE, _INT = DataType.DOUBLE, DataType.INT
 _STRING, _BOOLEAN = DataType.STRING, DataType.BOOLEAN
 
-_UTC_DAYS = "DATE_FROM_UNIX_DATE(CAST(FLOOR(UNIX_MICROS({0}) / 86400000000) AS INT))"
-
 
 def _same(types: Sequence[DataType], constants: Sequence[object]) -> DataType:
     return types[0]

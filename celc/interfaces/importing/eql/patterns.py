@@ -20,9 +20,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.names import unused_name
 
 from celc.diagnostics.source import Span
-from celc.interfaces.importing.names import free_name
 from celc.interfaces.importing.words import (
     Level,
     Words,
@@ -66,7 +66,7 @@ def labels_of(steps: Sequence[Step], taken: Collection[str]) -> list[str]:
     for one in steps:
         seen[one.event_type] += 1
         if times[one.event_type] > 1 or one.keys:
-            labels.append(free_name(f"{one.event_type}{seen[one.event_type]}", taken))
+            labels.append(unused_name(f"{one.event_type}{seen[one.event_type]}", taken))
         else:
             labels.append(one.event_type)
     return labels
@@ -117,7 +117,7 @@ class EventSequence:
         """An event of the kind of a step that is none of the match."""
         if not label:
             is_named = step.event_type in labels or step.keys
-            label = free_name("other", self._types) if is_named else step.event_type
+            label = unused_name("other", self._types) if is_named else step.event_type
         conditions = [of_label(label, step.condition)] if step.condition is not None else []
         conditions += _same_keys(label, step.keys, labels[0], self.steps[0].keys)
         return event(step.event_type, label, conditions)
@@ -133,7 +133,7 @@ class EventSequence:
     def _newer(self, number: int, labels: Sequence[str]) -> str:
         """A newer chain of the steps before one, strictly inside the match."""
         chain = [self.steps[0], *self.steps[:number], self.steps[number]]
-        names = [free_name(f"other{place}", self._types) for place in range(1, len(chain) + 1)]
+        names = [unused_name(f"other{place}", self._types) for place in range(1, len(chain) + 1)]
         return " ; ".join(
             self._other(one, labels, name) for one, name in zip(chain, names, strict=True)
         )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from celc_runtime.plan.names import unused_name
 from lark import Token, Tree
 
 from celc.diagnostics.errors import Diagnostics, error
@@ -16,7 +17,6 @@ from celc.interfaces.importing.eql.texts import constant_text
 from celc.interfaces.importing.fields import Fields
 from celc.interfaces.importing.grammars import Node, parse, span_of
 from celc.interfaces.importing.languages import Columns
-from celc.interfaces.importing.names import free_name
 from celc.interfaces.importing.words import (
     Level,
     Words,
@@ -66,7 +66,7 @@ def text_of(source: Source, name: str, columns: Columns) -> str:
             query.declaration(),
             "",
             *_comments(source, is_sequence=query.is_sequence),
-            *_named(free_name(name, (*query.named, _STREAM)), clauses),
+            *_named(unused_name(name, (*query.named, _STREAM)), clauses),
         ]
     )
 
@@ -243,7 +243,7 @@ class _Query:
                 missing[place] += (one,)
             else:
                 place += 1
-        self._check_missing(missing, window, query)
+        self._check_missing(missing, window)
         needed = self._needed(keys)
         formula = EventSequence(tuple(present), tuple(missing[1:]), until, needed).formula()
         if missing[0] and window:
@@ -257,9 +257,7 @@ class _Query:
         self.has_window = window is not None or bool(missing[0])
         return [*found, f"WITHIN {window}"] if window else found
 
-    def _check_missing(
-        self, missing: Sequence[tuple[Step, ...]], window: str | None, query: Node
-    ) -> None:
+    def _check_missing(self, missing: Sequence[tuple[Step, ...]], window: str | None) -> None:
         first, last = missing[0], missing[-1]
         if (first or last) and window is None:
             self._wrong(

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from celc_runtime.plan.names import unused_name
+
 from celc.diagnostics.errors import CelError, error
 from celc.diagnostics.source import Source, Span
 from celc.interfaces.importing.eql.conditions import Conditions
@@ -15,7 +17,6 @@ from celc.interfaces.importing.fields import Fields, Kind
 from celc.interfaces.importing.flink.patterns import NOT_FOLLOW, Node, formula, problem_of
 from celc.interfaces.importing.grammars import parse
 from celc.interfaces.importing.languages import Columns
-from celc.interfaces.importing.names import free_name
 from celc.interfaces.importing.places import Places
 from celc.interfaces.importing.words import Words, attribute, event, of_label, spelled
 
@@ -110,7 +111,7 @@ class _Rule:
                 f"CREATE STREAM {_STREAM} {{ EVENT {_EVENT} {{ {', '.join(listed)} }} }}",
                 "",
                 "-- How the stream is keyed is no part of the rule: add PARTITION BY.",
-                f"QUERY {spelled(free_name(name, (_EVENT, _STREAM)))}:",
+                f"QUERY {spelled(unused_name(name, (_EVENT, _STREAM)))}:",
                 f"SELECT {_SELECTORS[strategy]}*",
                 f"FROM {_STREAM}",
                 f"WHERE {formula(nodes)}",

@@ -99,7 +99,7 @@ def _in_time(file: RulesOfFile, rule: SigmaCorrelationRule, operands: Operands) 
         formula = " ALL ".join(parts)
     else:
         formula = " ; FIRST ".join(parts)
-    return _query("*", operands, formula, _span(file, rule), alarm=_span_text(file, rule))
+    return _query("*", operands, formula, _span(file, rule), alarm=_span_text(rule))
 
 
 def _asks_for_all(condition: SigmaCorrelationCondition, rules: int) -> bool:
@@ -135,7 +135,7 @@ def _counted(
         return [
             *found,
             *_partition(operands),
-            f"PER {_span_text(file, rule)}",
+            f"PER {_span_text(rule)}",
             f"HAVING events {_OPERATORS[condition.op]} {count}",
         ]
     least = count + (condition.op is SigmaCorrelationConditionOperator.GT)
@@ -152,7 +152,7 @@ def _counted(
         formula = (
             formula if least > 2 else formula.replace(f" ; (FIRST {more})", f" ; FIRST {more}")
         )
-    return _query("*", operands, formula, _span(file, rule), alarm=_span_text(file, rule))
+    return _query("*", operands, formula, _span(file, rule), alarm=_span_text(rule))
 
 
 def _of_values(
@@ -192,7 +192,7 @@ def _of_values(
         Operands(operands.rules, [spelled(inner)], operands.keys),
         f"{spelled(inner)} FILTER {compared}",
         None,
-        alarm=_span_text(file, rule),
+        alarm=_span_text(rule),
     )
 
 
@@ -227,10 +227,10 @@ def _partition(operands: Operands) -> list[str]:
 
 
 def _span(file: RulesOfFile, rule: SigmaCorrelationRule) -> str:
-    return f"{_span_text(file, rule)} [{attribute(file.columns.time)}]"
+    return f"{_span_text(rule)} [{attribute(file.columns.time)}]"
 
 
-def _span_text(file: RulesOfFile, rule: SigmaCorrelationRule) -> str:
+def _span_text(rule: SigmaCorrelationRule) -> str:
     span = rule.timespan
     unit, times = _UNITS.get(span.unit, ("SECOND", 0))
     number = span.count * times if times else span.seconds

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.names import unused_name
 from sigma.correlations import (
     SigmaCorrelationCondition,
     SigmaCorrelationConditionOperator,
@@ -20,7 +21,7 @@ from sigma.rule import SigmaLogSource, SigmaRule
 from celc.diagnostics.source import Source
 from celc.interfaces.importing.fields import Fields
 from celc.interfaces.importing.languages import Columns
-from celc.interfaces.importing.names import free_name, query_name
+from celc.interfaces.importing.names import query_name
 from celc.interfaces.importing.places import Places
 from celc.interfaces.importing.sigma.conditions import Detections
 from celc.interfaces.importing.words import (
@@ -102,7 +103,7 @@ class RulesOfFile:
         assert isinstance(rule, SigmaRule | SigmaCorrelationRule)
         self.places.begin_rule(rule.title)
         taken = (*self.event_types, *self.queries, _STREAM)
-        name = free_name(query_name(rule.name or rule.title), taken)
+        name = unused_name(query_name(rule.name or rule.title), taken)
         self._done[id(rule)] = name
         if isinstance(rule, SigmaRule):
             self._windows = False
@@ -201,7 +202,9 @@ class RulesOfFile:
         many = Counter(names)
         taken = (*self.event_types, *self.queries)
         return [
-            free_name(f"{name}_{names[: place + 1].count(name)}" if many[name] > 1 else name, taken)
+            unused_name(
+                f"{name}_{names[: place + 1].count(name)}" if many[name] > 1 else name, taken
+            )
             for place, name in enumerate(names)
         ]
 

@@ -78,11 +78,10 @@ def _check(
         return True
 
     after = step.compare(before, relation, admits, may_admit_more=True)
-    _check_kept(step, bounds, marks, relation, after, least, admits)
+    _check_kept(bounds, marks, relation, after, least, admits)
 
 
 def _check_kept(
-    step: UpdateStep,
     bounds: PileBounds,
     marks: Sequence[tuple[str, ...]],
     relation: Relation,

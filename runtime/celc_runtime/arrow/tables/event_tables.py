@@ -86,7 +86,7 @@ def _reduced(program: Program, between: EventsBetween) -> Any:
     events, stretch = between.events, between.stretch
     if isinstance(events, str | Path):
         return _parquet_batches(program, Path(events), stretch)
-    if _is_a(events, "pyarrow.dataset", "Dataset") and stretch.column in events.schema.names:
+    if is_a(events, "pyarrow.dataset", "Dataset") and stretch.column in events.schema.names:
         taken = _taken(program, events.schema.names)
         condition = stretch.condition(events.schema.field(stretch.column).type)
         return events.scanner(columns=taken, filter=condition)
@@ -146,14 +146,14 @@ def _kind(value: object) -> str:
 def _of_library(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch] | None:
     """The columns of a table of another library, which returns only those; None: not such a
     table."""
-    if _is_a(events, "pandas", "DataFrame"):
+    if is_a(events, "pandas", "DataFrame"):
         return frame_table(program, events)
-    if _is_a(events, "polars", "DataFrame"):
+    if is_a(events, "polars", "DataFrame"):
         return _of_stream(events.select(_taken(program, events.columns)))
-    if _is_a(events, "polars", "LazyFrame"):
+    if is_a(events, "polars", "LazyFrame"):
         names = events.collect_schema().names()
         return _of_stream(events.select(_taken(program, names)).collect())
-    if _is_a(events, "duckdb", "DuckDBPyRelation"):
+    if is_a(events, "duckdb", "DuckDBPyRelation"):
         quoted = ['"' + n.replace('"', '""') + '"' for n in _taken(program, events.columns)]
         return _of_stream(events.project(", ".join(quoted)))
     if type(events).__module__.split(".")[0] == "pyspark":
@@ -161,14 +161,14 @@ def _of_library(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordB
             f"{_kind(events)} is a table of a Spark cluster, and match_table runs on one machine: "
             "use events.transform(query.match), or fetch the rows first with events.toArrow()"
         )
-    if _is_a(events, "pyarrow.dataset", "Scanner"):
+    if is_a(events, "pyarrow.dataset", "Scanner"):
         return iter(events.to_reader())
-    if _is_a(events, "pyarrow.dataset", "Dataset"):
+    if is_a(events, "pyarrow.dataset", "Dataset"):
         return iter(events.scanner(columns=_taken(program, events.schema.names)).to_reader())
     return None
 
 
-def _is_a(events: object, module: str, name: str) -> bool:
+def is_a(events: object, module: str, name: str) -> bool:
     """Whether a value is an instance of a library's class; the library need not be installed."""
     known = getattr(sys.modules.get(module), name, None)
     return known is not None and isinstance(events, known)

@@ -41,7 +41,6 @@ from celc_runtime.program import Program
 Number: TypeAlias = int | float
 """A value of an order column: TIMESTAMP in microseconds and DATE in days since 1970."""
 
-TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE")
 NUMBERS = ("BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE")
 
 

@@ -369,7 +369,7 @@ def rows_of(
     ties: dict[str, str] = {}
     for program in programs.values():
         ties |= _tie_types(program, types)
-    recorded = _recorded_buckets(groups, events.sparkSession, call, variable, operators)
+    recorded = _recorded_buckets(events.sparkSession, call, variable, operators)
     options = [
         StreamOptions(
             tiebreak_types=ties,
@@ -414,7 +414,7 @@ def _conditions(group: Group, rows: DataFrame) -> list[Column | None]:
 
 
 def _recorded_buckets(
-    groups: Sequence[Group], spark: SparkSession, call: Call, variable: str, operators: int
+    spark: SparkSession, call: Call, variable: str, operators: int
 ) -> dict[int, int]:
     """The number of buckets that a checkpoint has for each group that it knows."""
     if call.buckets is not None or call.checkpoint is None:

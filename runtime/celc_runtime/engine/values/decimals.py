@@ -21,7 +21,6 @@ _HALF, _REST = np.uint64(32), np.uint64(2**32 - 1)
 _TOP = np.uint64(63)
 _ALL = np.uint64(2**64 - 1)
 _TEN, _FIVE = np.uint64(10), np.uint64(5)
-_BILLION = np.uint64(10**9)
 _HIGHEST = np.int64(2**63 - 1)
 
 _POWERS = np.array([10**n for n in range(20)], np.uint64)

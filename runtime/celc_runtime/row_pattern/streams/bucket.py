@@ -249,7 +249,7 @@ class PatternRun(BucketRun):
         told = self._told_before(read, since, records, columns, clock_before)
         starts = []
         for matches, variables in run.matches():
-            keys = _keys(matches, read.edges)
+            keys = _keys(matches)
             starts.append(matches[:, [PARTITION, MATCH_START]].copy())
             chosen = matches[~np.isin(keys, told)] if len(told) else matches
             batch = run.result(chosen, variables)
@@ -299,7 +299,7 @@ class PatternRun(BucketRun):
             there[:, MATCH_START] -= edges[there[:, PARTITION]]
             there[:, PARTITION] = parts[there[:, PARTITION]]
             there[:, MATCH_START] += read.edges[there[:, PARTITION]]
-            found.append(_keys(there, read.edges))
+            found.append(_keys(there))
         return np.concatenate(found)
 
 
@@ -318,6 +318,6 @@ def _since(kept: np.ndarray, is_known: np.ndarray, read: _Rows) -> Since:
     return Since(row_of(START), numbers, row_of(COVERED))
 
 
-def _keys(matches: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _keys(matches: np.ndarray) -> np.ndarray:
     """int64: what tells matches apart, and unmatched rows."""
     return 2 * matches[:, MATCH_START] + (matches[:, LENGTH] < 0)

@@ -34,15 +34,15 @@ def with_key_columns(plan: Plan, rows: DataFrame) -> DataFrame:
 def _key_expression(plan: Plan, key: ChosenKey, types: Mapping[str, str]) -> Column:
     from pyspark.sql import functions
 
-    value = functions.when(functions.lit(False), _as_declared(plan, key, key.ways[0][0], types))
+    value = functions.when(functions.lit(False), _as_declared(key, key.ways[0][0], types))
     for attribute, of_types in key.ways:
-        value = value.when(is_of_types(plan, of_types), _as_declared(plan, key, attribute, types))
+        value = value.when(is_of_types(plan, of_types), _as_declared(key, attribute, types))
     # Rows of undeclared types are dropped after they are moved: not all of them to one task.
-    attributes = [_as_declared(plan, key, attribute, types) for attribute, _ in key.ways]
+    attributes = [_as_declared(key, attribute, types) for attribute, _ in key.ways]
     return value.otherwise(functions.coalesce(*attributes))
 
 
-def _as_declared(plan: Plan, key: ChosenKey, attribute: str, types: Mapping[str, str]) -> Column:
+def _as_declared(key: ChosenKey, attribute: str, types: Mapping[str, str]) -> Column:
     """An attribute's column in the type of the key, so that all ways of a key have one type."""
     column = column_named(attribute)
     if types[attribute] == "timestamp_ntz" and key.type != "TIMESTAMP_NTZ":
