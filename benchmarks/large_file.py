@@ -2,11 +2,11 @@
 
     python benchmarks/large_file.py [--rows N] [--memory GIB] [--tasks PART,…] [--keep FOLDER]
 
-The events are those of `peers`: ten types, in the order of time, a key for each thousand. The file
+The events are those of `events` and `alarms` of `field`, in the order of time. The file
 is made piece by piece, and kept in FOLDER for the next time. Each way is a process of its own that
 writes its matches to a Parquet file. `match_arrow` reads batches as they come, where the query has
 no PARTITION BY; `match_table` reads the whole file, and sorts it by key; DuckDB runs the SQL of
-`peers` over the file with `--memory` as its limit. CPU seconds are those of all threads of the
+`field` over the file with `--memory` as its limit. CPU seconds are those of all threads of the
 process once the machine code is there, and the peak is that of its resident memory. A file of 10⁸
 rows takes a gigabyte:
 
@@ -30,39 +30,43 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from celc_runtime.jit.kernels import compiling
 
-sys.path.append(str(Path(__file__).resolve().parent / "peers"))
+sys.path.append(str(Path(__file__).resolve().parent / "field"))
 
-from tasks import TASKS, TYPES, Task, keys
+from adapters.in_celc import compiled
+from data import PACE, SETS, TYPES, DataSet, keys
+from tasks import Task, task_of, tasks
 
 PIECE = 1 << 20  # rows
-ASKED = "two events,three events without a key"
+ASKED = "two-events,three-without-a-key"
 
 
-def make(path: Path, rows: int) -> None:
-    """Write the events, a row group at a time."""
+def make(path: Path, data: DataSet, rows: int) -> None:
+    """Write the events of a set, a row group at a time."""
     rng = np.random.default_rng(29)
     names = pa.array(list(TYPES))
+    shares = 1 / np.arange(1, len(TYPES) + 1) if data.name == "alarms" else np.ones(len(TYPES))
     writer = None
     for begin in range(0, rows, PIECE):
         count = min(PIECE, rows - begin)
-        codes = pa.array(rng.integers(0, len(TYPES), count).astype(np.int32))
-        piece = pa.table(
-            {
-                "k": rng.integers(0, keys(rows), count).astype(np.int32),
-                "ts": np.arange(begin, begin + count),
-                "v": rng.integers(0, 1000, count).astype(np.int32),
-                "type": pa.DictionaryArray.from_arrays(codes, names),
-            }
-        )
+        ids = np.arange(begin, begin + count)
+        codes = rng.choice(len(TYPES), count, p=shares / shares.sum()).astype(np.int32)
+        columns = {
+            "id": ids,
+            "ts": ids * PACE // keys(rows) if data.key else ids,
+            "type": pa.DictionaryArray.from_arrays(pa.array(codes), names),
+            "k": rng.integers(0, keys(rows), count).astype(np.int32),
+            "v": rng.integers(0, 1000, count).astype(np.int32),
+        }
+        piece = pa.table({name: columns[name] for name in data.fields()})
         writer = writer or pq.ParquetWriter(path, piece.schema)
         writer.write_table(piece)
     if writer is not None:
         writer.close()
 
 
-def by_batches(task: Task, rows: int, path: Path, out: Path, memory: float) -> int:
+def by_batches(task: Task, path: Path, out: Path, memory: float) -> int:
     """The matches, batch by batch; returns their number."""
-    query = task.compiled(rows).with_options(positions=False)
+    query = compiled(task).with_options(positions=False)
     found = 0
     with pq.ParquetFile(path, read_dictionary=["type"]) as file:
         names = query.input_schema.names
@@ -73,37 +77,37 @@ def by_batches(task: Task, rows: int, path: Path, out: Path, memory: float) -> i
     return found
 
 
-def by_table(task: Task, rows: int, path: Path, out: Path, memory: float) -> int:
+def by_table(task: Task, path: Path, out: Path, memory: float) -> int:
     """The matches of the whole file; returns their number."""
-    found = task.compiled(rows).with_options(positions=False).match_table(path)
+    found = compiled(task).with_options(positions=False).match_table(path)
     pq.write_table(found, out)
     return len(found)
 
 
-def by_duckdb(task: Task, rows: int, path: Path, out: Path, memory: float) -> int:
+def by_duckdb(task: Task, path: Path, out: Path, memory: float) -> int:
     """The rows of the SQL; returns their number."""
     import duckdb
 
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory}GiB'; SET temp_directory = '{out.parent}'")
-        connection.execute(f"CREATE VIEW {task.table} AS SELECT * FROM read_parquet('{path}')")
-        connection.execute(f"COPY ({task.sql_text(rows)}) TO '{out}' (FORMAT parquet)")
+        connection.execute(f"CREATE VIEW {task.data.name} AS SELECT * FROM read_parquet('{path}')")
+        connection.execute(f"COPY ({task.texts['sql']}) TO '{out}' (FORMAT parquet)")
     return int(pq.read_metadata(out).num_rows)
 
 
 WAYS = {"match_arrow": by_batches, "match_table": by_table, "DuckDB": by_duckdb}
 
 
-def measured(way: str, name: str, rows: int, path: Path, memory: float) -> None:
+def measured(way: str, name: str, path: Path, memory: float) -> None:
     """Run one way in this process, and print what it took as JSON."""
-    (task,) = [one for one in TASKS if one.name == name]
+    task = task_of(name)
     if way != "DuckDB":
         with pq.ParquetFile(path, read_dictionary=["type"]) as file, compiling():
             few = pa.Table.from_batches([next(file.iter_batches(1 << 16))])
-            task.compiled(rows).with_options(positions=False).match_table(few, threads=1)
+            compiled(task).with_options(positions=False).match_table(few, threads=1)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         begun = time.perf_counter(), time.process_time()
-        found = WAYS[way](task, rows, path, Path(folder) / "found.parquet", memory)
+        found = WAYS[way](task, path, Path(folder) / "found.parquet", memory)
         clock, cpu = time.perf_counter() - begun[0], time.process_time() - begun[1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"found": found, "cpu": cpu, "clock": clock, "peak": peak}))
@@ -118,21 +122,24 @@ def main() -> None:
     parser.add_argument("--way", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as dropped:
-        path = (asked.keep or Path(dropped)) / f"events-{asked.rows}.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = asked.keep or Path(dropped)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = {name: folder / f"{name}-{asked.rows}.parquet" for name in ("events", "alarms")}
         if asked.way:
-            measured(*asked.way, asked.rows, path, asked.memory)
+            way, name = asked.way
+            measured(way, name, paths[task_of(name).data.name], asked.memory)
             return
-        if not path.exists():
-            make(path, asked.rows)
-        print(f"{asked.rows:,} rows, {path.stat().st_size / 2**20:,.0f} MiB", flush=True)
-        for task in TASKS:
+        for task in tasks():
             named = any(part in task.name for part in asked.tasks.split(","))
-            if task.dialect != "cel" or task.table != "events" or not named:
+            if "cel" not in task.texts or task.data.name not in paths or not named:
                 continue
+            path = paths[task.data.name]
+            if not path.exists():
+                make(path, SETS[task.data.name], asked.rows)
+            print(f"{asked.rows:,} rows, {path.stat().st_size / 2**20:,.0f} MiB", flush=True)
             counts = set()
             for way in WAYS:
-                if way == "match_arrow" and "k" in task.columns:
+                if way == "match_arrow" and task.data.key:
                     continue  # partitions come back: a table has to be sorted
                 told = _in_a_process(way, task, path, asked)
                 counts.add(told["found"])

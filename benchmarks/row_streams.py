@@ -40,9 +40,9 @@ from pyarrow import parquet
 from spark_jobs import session
 from streaming import DELAY, SETTINGS, FileCost, Stream, count, measured_stream
 
-sys.path.append(str(Path(__file__).resolve().parent / "peers"))
+sys.path.append(str(Path(__file__).resolve().parent / "flink_streams"))
 
-from in_flink_sql import FlinkRows, missing, write_lines
+from flink_streams import FlinkRows, missing, write_lines
 
 import celc
 

@@ -2,7 +2,7 @@
 
     python benchmarks/threads.py [--events N] [--tasks PART,…] [--cores 2,8,32]
 
-CPU milliseconds of one thread, the least of five in turns, for the tasks of `peers` in CEL.
+CPU milliseconds of one thread, the least of five in turns, for the tasks of `field` in CEL.
 
 *shares*: the way in is finding the order (*order*), moving the rows into it (*rows*), and columns
 that are checked and coded (*columns*); then what is left of one run, which is kernels and listing
@@ -34,10 +34,11 @@ from celc_runtime.run.parts import answer_of_part, parts_of
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
 
-sys.path.append(str(Path(__file__).resolve().parent / "peers"))
+sys.path.append(str(Path(__file__).resolve().parent / "field"))
 
+from adapters.in_celc import compiled
 from streams import Reading
-from tasks import TASKS, Task, tables
+from tasks import Task, tasks
 
 
 def least(run: Callable[[], object], times: int = 5) -> float:
@@ -149,22 +150,22 @@ def small(task: Task, query: Any, table: pa.Table) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--tasks", default="", help="parts of their names: two events,absence")
+    parser.add_argument("--tasks", default="", help="parts of their names: two-events,absence")
     parser.add_argument("--cores", default="2,8,32")
     parser.add_argument("--only", default="shares,predicted,clock,small")
     asked = parser.parse_args()
-    cores, data = [int(one) for one in asked.cores.split(",")], tables(asked.events)
-    for task in TASKS:
+    cores = [int(one) for one in asked.cores.split(",")]
+    for task in tasks():
         named = any(name in task.name for name in asked.tasks.split(","))
-        if task.dialect != "cel" or not named:
+        if "cel" not in task.texts or task.data.lacking() is not None or not named:
             continue
-        query, table = task.compiled(asked.events), data[task.table]
+        query, table = compiled(task), task.data.table(asked.events)
         query.match_table(table)
         if "shares" in asked.only:
             shares(task, query, table)
         if "predicted" in asked.only:
             predicted(task.name, query, table, cores)
-            if task.name.startswith("two events"):
+            if task.name == "two-events":
                 predicted(f"{task.name}, half in one key", query, skewed(table), cores)
         if "clock" in asked.only:
             clock(task, query, table)

@@ -1,18 +1,19 @@
 """A statement with MATCH_RECOGNIZE in Flink SQL, over a stream of rows; `row_streams.py` asks it.
 
-Flink's planner is among the jars of `pip install ".[flink]"`, as FlinkCEP is (`in_flink`), and the
-clause runs on FlinkCEP's operator. `flink/RowStreams.java` counts the rows of the answer and drops
-them. Its time is read at the source, from the first row of a file to that of the next one, so the
-start of the JVM and of the job are no part of it. There are three sources: rows in memory, so that
-Flink reads no file; lines of a file (`lines`); and the same with checkpoints (`kept`), so that the
-job can go on after a kill. The first two lose all that they have kept with their process, which is
-to their favour.
+Flink's planner is among the jars of `pip install ".[flink]"`, as FlinkCEP is
+(`field/adapters/in_flink.py`), and the clause runs on FlinkCEP's operator. `RowStreams.java` counts
+the rows of the answer and drops them. Its time is read at the source, from the first row of a file
+to that of the next one, so the start of the JVM and of the job are no part of it. There are three
+sources: rows in memory, so that Flink reads no file; lines of a file (`lines`); and the same with
+checkpoints (`kept`), so that the job can go on after a kill. The first two lose all that they have
+kept with their process, which is to their favour.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -21,10 +22,14 @@ from typing import BinaryIO, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from in_flink import OPENED, Child, jars, jdk
 from pyarrow import csv
 
-_SOURCE = Path(__file__).parent / "flink" / "RowStreams.java"
+sys.path.append(str(Path(__file__).resolve().parent.parent / "field"))
+
+from adapters.in_flink import OPENED, jars, jdk
+from child import Child
+
+_SOURCE = Path(__file__).parent / "RowStreams.java"
 _JARS = (
     "flink-dist-*.jar",
     "flink-cep-*.jar",

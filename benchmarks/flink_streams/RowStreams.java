@@ -52,7 +52,7 @@ import org.apache.flink.types.Row;
  * </pre>
  *
  * <p>A line that cannot be carried out is answered by {@code error} and the reason. The process ends
- * with its input. in_flink_sql.py is the other side.
+ * with its input. flink_streams.py is the other side.
  */
 public final class RowStreams {
   private static byte[] types;
