@@ -281,7 +281,7 @@ def main() -> None:
     parser.add_argument("--tasks", default="", help="parts of their names: absence,late")
     parser.add_argument("--data", default="", help="flights,weather")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--most", type=float, default=30, help="seconds for one answer")
+    parser.add_argument("--most", type=float, default=60, help="seconds for one answer")
     parser.add_argument("--record", action="store_true")
     asked = parser.parse_args()
     unknown = set(asked.only.split(",")) - set(NAMES)
