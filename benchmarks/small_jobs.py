@@ -8,7 +8,8 @@ Of 10,000 or 100,000 rows almost all of a job is what it costs to plan and to be
 made and its answer counted, as users do: `match(df).count()`. The query is `A ; B ; C` with a key
 and a window, and the same without a key. The rows lie in one Parquet file; a half of them is of the
 types that the query names. The ways take turns, several calls of each at a time, after as many
-unmeasured calls as Java needs to compile.
+unmeasured calls as Java needs to compile. *Nothing* is a job without a query, whose function reads
+the rows that can matter and returns none: what it takes no query can save that runs in Python.
 
 `--phases` says where the time of a job goes: calls of the JVM and CPU of the driver's Python, the
 same of the JVM, and of the workers, for the plan alone and for the whole job. `--first` measures
@@ -75,11 +76,28 @@ def query_of(formula: str) -> Any:
 
 def jobs_of(frame: DataFrame) -> dict[str, Callable[[], object]]:
     """The jobs that are compared; each returns a number of rows."""
-    made: dict[str, Callable[[], object]] = {"count": frame.count}
+    made: dict[str, Callable[[], object]] = {"count": frame.count, "nothing": nothing(frame)}
     for name, formula in QUERIES.items():
         query = query_of(formula)
         made[name] = lambda query=query: query.match(frame).count()
     return made
+
+
+def nothing(frame: DataFrame) -> Callable[[], int]:
+    """The rows that can matter in one task, for a function that returns none of them."""
+
+    # In here, so that Spark ships it by its content: workers cannot import this file.
+    def read(batches: Any) -> Any:
+        for _ in batches:
+            pass
+        return iter(())
+
+    def job() -> int:
+        rows = frame.where("type IN ('A', 'B', 'C')").select("type", "key", "v", "ts")
+        found: int = rows.coalesce(1).mapInArrow(read, "found BIGINT").count()
+        return found
+
+    return job
 
 
 # --- warm jobs ------------------------------------------------------------------------------------
@@ -104,7 +122,8 @@ def figures(rows: int, turns: int, calls: int) -> Iterator[Figure]:
             yield Figure(title, "s", tuple(found), higher_is_better=False, context=context)
             if name != "count":
                 beside = f"{title}, CPU beside count()"
-                yield quotient(beside, found, seconds["count"], GOALS.get(rows), **context)
+                goal = None if name == "nothing" else GOALS.get(rows)
+                yield quotient(beside, found, seconds["count"], goal, **context)
 
 
 # --- where the time goes --------------------------------------------------------------------------
@@ -139,6 +158,7 @@ def phases(rows: int, turns: int, calls: int) -> None:
     with tempfile.TemporaryDirectory(prefix="celc-bench-") as folder, session() as spark:
         frame = spark.read.parquet(str(write_rows(Path(folder) / "rows.parquet", rows)))
         parts: dict[str, Callable[[], object]] = {"count(): all": frame.count}
+        parts["nothing: all"] = nothing(frame)
         for name, formula in QUERIES.items():
             query = query_of(formula)
             parts[f"{name}: plan"] = partial(query.match, frame)
@@ -175,14 +195,15 @@ def first(runs: int) -> Iterator[Figure]:
     """What the first `match` of a session costs over the first `count()` of another."""
     with tempfile.TemporaryDirectory(prefix="celc-bench-") as folder:
         file = write_rows(Path(folder) / "rows.parquet", ROWS[-1])
-        seconds: dict[str, list[float]] = {"count": [], **{name: [] for name in QUERIES}}
+        seconds: dict[str, list[float]] = {name: [] for name in ("count", "nothing", *QUERIES)}
         for _ in range(runs):
             for name, found in seconds.items():
                 found.append(_seconds_of_process(name, file))
-    for name in QUERIES:
+    for name in ("nothing", *QUERIES):
         over = tuple(a - b for a, b in zip(seconds[name], seconds["count"], strict=True))
         title = f"first match of a session, {name}, over the first count()"
-        yield Figure(title, "s", over, higher_is_better=False, goal=GOAL_OF_FIRST)
+        goal = None if name == "nothing" else GOAL_OF_FIRST
+        yield Figure(title, "s", over, higher_is_better=False, goal=goal)
 
 
 def _seconds_of_process(name: str, file: Path) -> float:
@@ -192,12 +213,16 @@ def _seconds_of_process(name: str, file: Path) -> float:
 
 def once(name: str, file: str) -> None:
     """Print the CPU seconds of a session with one job, the compiler aside."""
-    if name != "count":
-        query = query_of(QUERIES[name])
+    query = query_of(QUERIES[name]) if name in QUERIES else None
     before = tree_seconds()
     with session() as spark:
         frame = spark.read.parquet(file)
-        frame.count() if name == "count" else query.match(frame).count()
+        if query is not None:
+            query.match(frame).count()
+        elif name == "nothing":
+            nothing(frame)()
+        else:
+            frame.count()
         print(tree_seconds() - before)
 
 
