@@ -11,6 +11,11 @@ matches of such a window are counted as well, by `SELECT TOTAL` and by the join.
 Three jobs without a query show how fast any way can be that hands rows to Python, and any that
 returns the matches: they read the rows that can matter, or all rows, with a function that returns
 nothing; and they make as many rows as there are matches out of few.
+
+`A ; B` with a key is what joins find best: one join, of a key and a bucket. It is measured with
+200,000 rows as well, where almost all is what a job costs to begin, and by `plan="joins"` too, with
+its check that no two events are equal in the order, which the join by hand does not make, and
+without it.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import baselines
 import numpy as np
 import pyarrow as pa
+from celc_runtime.plan.joins import joins_text
 from common import Figure, Settings, Task, quotient, rate
 from processes import tree_seconds
 from spark_jobs import answer, run_made, run_unmeasured, session, write
@@ -36,23 +42,46 @@ if TYPE_CHECKING:
 
 
 class Join(NamedTuple):
-    """A size of the comparison with a self-join: `A ; B ; C` over ten types, with a hundred keys or
-    without. A wide window without keys is measured on fewer rows: it has 5,000 matches for each C.
+    """A size of the comparison with a self-join: `A ; B ; C`, or `A ; B`, over ten types, with a
+    hundred keys or without. A wide window without keys is measured on fewer rows: it has 5,000
+    matches for each C.
     """
 
     window: int
     keyed: bool
     rows: int
     goal: float
+    labels: str = "abc"
+
+    @property
+    def formula(self) -> str:
+        """The pattern as it is written."""
+        return " ; ".join(f"{label.upper()} AS {label}" for label in self.labels)
+
+    @property
+    def of_query(self) -> str:
+        """A condition on the rows that can matter."""
+        return f"type IN ({', '.join(repr(label) for label in self.labels.upper())})"
+
+    @property
+    def name(self) -> str:
+        """The size as figures call it."""
+        keyed = ", keyed" if self.keyed else ""
+        return f"{';'.join(self.labels.upper())} W={self.window}{keyed}"
 
 
 IDS = 100
-OF_QUERY = "type IN ('A', 'B', 'C')"
+FEW_ROWS = 200_000
+
+WARM_CALLS = 20
+"""Turns of a job of few rows that are not counted: Java compiles what it does often."""
 
 MOST_COUNTED = 2_000_000
 """Of so many rows the join counts a thousand million matches."""
 
 NUMBERED = "match, positions=True"
+
+_CHECK = "WHERE (SELECT passed FROM order_check)"
 
 UNMEASURED = "match, batches not measured"
 """With the setting that `explain_plan` names: Spark does not add up a batch's size row by row."""
@@ -61,10 +90,12 @@ UNMEASURED = "match, batches not measured"
 def joins(rows: int) -> list[Join]:
     """The sizes of the comparison, for a number of rows."""
     return [
-        Join(50, False, rows, 1.0),
-        Join(1_000, False, rows // 20, 10.0),
+        Join(50, False, rows, 1.5),
+        Join(1_000, False, rows // 20, 1.2),
         Join(50, True, rows, 1.0),
-        Join(1_000, True, rows, 10.0),
+        Join(1_000, True, rows, 1.0),
+        Join(50, True, rows, 1.1, "ab"),
+        Join(50, True, FEW_ROWS, 0.95, "ab"),
     ]
 
 
@@ -98,11 +129,10 @@ def _figures_of_count(frame: DataFrame, join: Join, settings: Settings) -> Itera
     timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
     (total, _), (other, count) = counts.items()
     context: dict[str, Any] = {"rows": join.rows, "matches": count, "window": join.window}
-    name = f"A;B;C W={join.window}"
     for way in ways:
-        yield rate(f"{name}, {way}", "rows/s", join.rows, timings[way], **context)
+        yield rate(f"{join.name}, {way}", "rows/s", join.rows, timings[way], **context)
     yield quotient(
-        f"{name}, speed of matches counted by SELECT TOTAL beside the self-join",
+        f"{join.name}, speed of matches counted by SELECT TOTAL beside the self-join",
         timings[other].seconds,
         timings[total].seconds,
         join.goal,
@@ -116,8 +146,10 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
     query = _query_of_join(join, own)
     numbered = _query_of_join(join, "ts").with_options(positions=True)
     ways: dict[str, Callable[[], DataFrame]] = {
-        "match": lambda: _fields(query.match(frame), own),
-        NUMBERED: lambda: _fields(numbered.match(frame), "ts" if join.keyed else "pos"),
+        "match": lambda: _fields(query.match(frame), join.labels, own),
+        NUMBERED: lambda: _fields(
+            numbered.match(frame), join.labels, "ts" if join.keyed else "pos"
+        ),
         "self-join": lambda: by_join(frame, join),
         "self-join of numbered rows": lambda: by_join(_with_numbers(frame, join), join),
     }
@@ -125,13 +157,19 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
     if len(set(answers.values())) > 1:
         raise RuntimeError(f"the self-join finds other matches (rows, checksum): {answers}")
     alone: dict[str, Callable[[], DataFrame]] = {
-        "no query, the rows that can matter": lambda: to_nothing(frame.where(OF_QUERY), join),
+        "no query, the rows that can matter": lambda: to_nothing(frame.where(join.of_query), join),
         "no query, all rows": lambda: to_nothing(frame, join),
         "no query, the rows of the answer": lambda: out_of_few(frame, answers["match"][0]),
     }
+    if len(join.labels) == 2:
+        alone["match, plan='joins'"] = lambda: query.match(frame, plan="joins")
+        alone["the same, ties unchecked"] = lambda: _unchecked(query, frame.where(join.of_query))
     every = {**ways, **alone}
     tasks = [Task(way, partial(run_made, make)) for way, make in every.items()]
     tasks.append(Task(UNMEASURED, partial(run_unmeasured, frame.sparkSession, ways["match"])))
+    for _ in range(WARM_CALLS if join.rows == FEW_ROWS else 0):
+        for task in tasks:
+            task.run()
     timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
     context: dict[str, Any] = {
         "rows": join.rows,
@@ -139,7 +177,7 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
         "window": join.window,
         "keys": IDS if join.keyed else 0,
     }
-    name = f"A;B;C W={join.window}{', keyed' if join.keyed else ''}"
+    name = join.name if join.rows != FEW_ROWS else f"{join.name}, {join.rows:,} rows"
     for way in (*ways, UNMEASURED):
         yield rate(f"{name}, {way}", "rows/s", join.rows, timings[way], **context)
     for way, other in (
@@ -158,6 +196,15 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
             **context,
         )
         yield replace(figure, compared=way not in alone)
+
+
+def _unchecked(query: Any, rows: DataFrame) -> DataFrame:
+    """The statement of `plan="joins"` without its check of the order."""
+    plan = query.with_options(positions=False).program.plan
+    text = joins_text(plan, query.program.joins, "{rows}")
+    if text.count(_CHECK) != 1:
+        raise RuntimeError(f"the statement has no line {_CHECK!r}, or several")
+    return rows.sparkSession.sql(text.replace(_CHECK, ""), rows=rows)
 
 
 def to_nothing(rows: DataFrame, join: Join) -> DataFrame:
@@ -186,18 +233,17 @@ def out_of_few(frame: DataFrame, matches: int) -> DataFrame:
     return many.selectExpr("id AS a", "id + place AS b", "id - place AS c")
 
 
-def _fields(matches: DataFrame, field: str) -> DataFrame:
+def _fields(matches: DataFrame, labels: str, field: str) -> DataFrame:
     """A field of each label's only event."""
     from pyspark.sql import functions
 
-    return matches.select(
-        *(functions.col(f"`{label}`")[0][field].alias(label) for label in ("a", "b", "c"))
-    )
+    return matches.select(*(functions.col(f"`{label}`")[0][field].alias(label) for label in labels))
 
 
 def _query_of_join(join: Join, shown: str) -> Any:
     """The pattern with an attribute of each event."""
-    return _query(join, f"a[{shown}], b[{shown}], c[{shown}]", "id: LONG, ts: LONG, row: LONG")
+    selected = ", ".join(f"{label}[{shown}]" for label in join.labels)
+    return _query(join, selected, "id: LONG, ts: LONG, row: LONG")
 
 
 def _total_of_join(join: Join) -> Any:
@@ -210,7 +256,7 @@ def _query(join: Join, selected: str, attributes: str, last: str = "") -> Any:
     clauses = "PARTITION BY id " if join.keyed else ""
     text = (
         f"CREATE STREAM S {{ {declared} }} SELECT {selected} FROM S "
-        f"WHERE {baselines.QUERY} {clauses}WITHIN {join.window} [ts]{last}"
+        f"WHERE {join.formula} {clauses}WITHIN {join.window} [ts]{last}"
     )
     compiled = celc.compile(text, order_by="ts", tiebreak="row")
     return next(iter(compiled.queries.values()))
@@ -244,14 +290,15 @@ def by_join(frame: DataFrame, join: Join) -> DataFrame:
         both = functions.explode(functions.array(col("home"), col("home") - 1))
         return events.withColumn("bucket", both)
 
-    last = with_neighbour(of_type("C", "c").withColumnRenamed("bucket", "home"))
-    ended = last.join(of_type("B", "b"), on).where(
-        (col("b") < col("c")) & (col("c_ts") - col("b_ts") <= window)
-    )
-    pairs = with_neighbour(ended.drop("bucket"))
-    whole = pairs.join(of_type("A", "a"), on).where(
-        (col("a") < col("b")) & (col("c_ts") - col("a_ts") <= window)
-    )
+    *earlier, latest = list(join.labels)
+    found = of_type(latest.upper(), latest).withColumnRenamed("bucket", "home")
+    follows = latest
+    for label in reversed(earlier):
+        pairs = with_neighbour(found).join(of_type(label.upper(), label), on)
+        found = pairs.where(
+            (col(label) < col(follows)) & (col(f"{latest}_ts") - col(f"{label}_ts") <= window)
+        ).drop("bucket")
+        follows = label
     if join.keyed:
-        return whole.select(*(col(f"{label}_ts").alias(label) for label in "abc"))
-    return whole.select("a", "b", "c")
+        return found.select(*(col(f"{label}_ts").alias(label) for label in join.labels))
+    return found.select(*join.labels)

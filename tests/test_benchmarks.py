@@ -236,6 +236,12 @@ def test_the_self_join_finds_the_same(spark: Any, query: Any) -> None:
     rows = self_joins.by_join(spark.createDataFrame(numbered), join).collect()
     found = np.array([tuple(row) for row in rows])
     baselines.check("self-join", baselines.positions_of(query.match_table(table)), found)
+    pairs = join._replace(labels="ab")
+    rows = self_joins.by_join(spark.createDataFrame(numbered), pairs).collect()
+    numbered = numbered.append_column("id", pa.array([0] * len(table)))
+    matches = self_joins._query_of_join(pairs, "row").match_table(numbered)
+    expected = zip(matches["start_pos"].to_pylist(), matches["end_pos"].to_pylist(), strict=True)
+    assert sorted(map(tuple, rows)) == sorted(expected)
 
 
 def test_the_old_record_names_what_is_measured_now() -> None:
