@@ -40,6 +40,7 @@ from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Diagnostics, error
 from celc.diagnostics.source import Source, Span
 from celc.normal import normal_form as lp
+from celc.normal.conditions.constants import with_values
 from celc.normal.conditions.count_limits import counts_too_large_in
 from celc.normal.conditions.facts import (
     every_event,
@@ -82,7 +83,12 @@ def normalize(
     diagnostics.extend(counts_too_large_in(query.formula))
     diagnostics.raise_errors()
     normalizer = _Normalizer(
-        source, diagnostics, max_events, simultaneous=query.simultaneous, lasting=query.lasting
+        source,
+        diagnostics,
+        max_events,
+        simultaneous=query.simultaneous,
+        lasting=query.lasting,
+        of_rows=_columns_of_rows(query),
     )
     form = normalizer.scope(query.formula)
     strategy = query.strategy
@@ -118,6 +124,13 @@ def output_labels(query: core.Query) -> tuple[str, ...]:
     if query.rate is not None and query.rate.support is not None:
         asked.append((query.rate.support,))
     return tuple(dict.fromkeys([*shown, *(label for labels in asked for label in labels)]))
+
+
+def _columns_of_rows(query: core.Query) -> frozenset[str]:
+    """The columns of events that hold attributes of the parameter set's row."""
+    if query.parameters is None:
+        return frozenset()
+    return frozenset(column for column, _ in query.parameters.columns)
 
 
 def warn_no_match(span: Span, reason: str) -> Diagnostic:
@@ -160,7 +173,9 @@ class _Normalizer:
         *,
         simultaneous: bool,
         lasting: bool,
+        of_rows: frozenset[str],
     ) -> None:
+        self._of_rows = of_rows
         self._source = source
         self._lasting = lasting
         self._simultaneous = simultaneous
@@ -403,7 +418,7 @@ class _Normalizer:
         form = self._form(formula.operand)
         bound = labels_bound(formula.operand)
         plain: list[tuple[str, tuple[Predicate, ...]]] = []
-        for clause in formula.clauses:
+        for clause in with_values(formula.clauses, formula.operand, self._of_rows):
             asked = _asked_of_one_label(clause, bound)
             if asked is not None:
                 plain.append(asked)

@@ -11,9 +11,12 @@ from celc.diagnostics.source import Source
 from celc.driver.pipeline import compile_source
 from celc.driver.proving import proofs, representations
 from celc.interfaces.cli import main
+from celc.normal.divide import Exact
+from celc.normal.normal_form import Event
 from celc.options import Options
 from celc.verify.prove.representations import Representations
 from celc.verify.prove.steps import STEPS
+from celc.verify.prove.streams import parts_of
 
 _STREAM = """CREATE STREAM S {
   EVENT A { id: INT, v: DOUBLE, ts: TIMESTAMP },
@@ -52,6 +55,29 @@ def test_a_query_of_single_events() -> None:
 )
 def test_no_step_is_wrong(query: str, ties: str | None) -> None:
     assert "wrong" not in kinds(given(query, ties=ties)).values()
+
+
+@pytest.mark.parametrize(
+    ("query", "values"),
+    [
+        ("(A AS x ; B AS y) FILTER x.id = 7 AND y.id = x.id", 2),
+        ("((A AS x)+ ; B AS y) FILTER y.id = x.id AND 7 = x.id", 2),
+        ("(A AS x ; B AS y ; A AS z) FILTER x.v = 0 AND y.v = x.v AND z.v = y.v", 3),
+        ("((A AS x OR B AS x) ; B AS y) FILTER x.id = 7 AND x.id = y.id", 3),
+        ("((A AS x ; B AS y) FILTER x.id = 7 AND y.id = x.id)+ ; B AS z", 2),
+        # x may have no event: then y may have any value.
+        ("((A AS x OR B AS z) ; B AS y) FILTER x.id = 7 AND y.id = x.id", 1),
+        ("(A AS x)? ; B AS y FILTER x.id = 7 AND y.id = x.id", 1),
+    ],
+)
+def test_what_equals_an_attribute_with_a_value_has_that_value(query: str, values: int) -> None:
+    found = given(f"SELECT * FROM S WHERE ({query}) WITHIN 6 EVENTS")
+    events = [one for one in parts_of(found.normal_form) if isinstance(one, Event)]
+    with_value = [one for one in events if one.clauses]
+    assert len(with_value) == values
+    assert found.division.rest == Exact() or values == 1
+    verdict = STEPS[0](found)
+    assert (verdict.kind, verdict.what.endswith("; 0 matches were compared")) == ("bounded", False)
 
 
 def test_parts_of_decimals_and_days() -> None:
