@@ -210,7 +210,7 @@ def sql(host: Any, text: str, parameters: Sequence[Any] | Mapping[str, Any] | No
 
 
 def _warmed(matcher: Matcher, processes: int | None) -> Matcher:
-    """The same, with machine code in the cache where processes are given."""
+    """A matcher; with a number of processes, they put its machine code into the cache."""
     if processes is not None:
         from celc.driver.warm import NotWarmed, warm_all
 

@@ -84,8 +84,8 @@ def patterns(count: int, unit: int | float, lengths: Sequence[int | float]) -> l
 def _long_step(
     times: Pattern, place: int, size: int | float, unit: int | float
 ) -> Iterator[Pattern]:
-    """The same with a long step before the event at `place`: of this size, and so long that from
-    the first event to the last it is this size."""
+    """Times with a long step before the event at `place`: one of a size, and one with which the
+    time from the first event to the last has that size."""
     step = times[place] - times[place - 1]
     yield (*times[:place], *(one - step + size for one in times[place:]))
     last = len(times) - 1

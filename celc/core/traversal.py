@@ -173,7 +173,8 @@ def operands_of(predicate: Predicate) -> tuple[Expression, ...]:
 
 
 def written_operands_of(predicate: Predicate) -> tuple[Expression, ...]:
-    """The same, with the other operands of the comparison that it was a part of."""
+    """The expressions that a predicate compares, and those of the comparison that it was a part
+    of."""
     match predicate:
         case core.Comparison() | core.Membership() | core.NullTest():
             return (*operands_of(predicate), *predicate.beside)

@@ -83,7 +83,8 @@ def near_module(
 def near_query(
     sources: Sequence[Source], options: Options, **asked: Any
 ) -> tuple[NearQuery, tuple[str, ...]]:
-    """The same, loaded; `asked` are the other arguments of `near_module`."""
+    """The module of near misses, loaded, and the warnings of its texts. asked: the other arguments
+    of `near_module`."""
     module, warned = near_module(sources, options, "celc.compile(…).near_misses(…)", **asked)
     near: NearQuery = Matcher(module).NEAR_MISSES
     return near, warned
@@ -97,7 +98,7 @@ def told_near_query(
     near: float | Mapping[str, float],
     all_parts: bool,
 ) -> NearQuery:
-    """The same; Python's warnings have what there is to say."""
+    """The module of near misses, loaded; its warnings are given as Python's."""
     asked = {"name": name, "near": near, "all_parts": all_parts, "schema": schema}
     found, warned = near_query(sources, options, **asked)
     for text in warned:

@@ -152,7 +152,7 @@ class Compilation:
             return formatted(parts)
 
     def module_parts(self, command: str) -> tuple[str, ...]:
-        """The same in parts, as a `Matcher` loads it."""
+        """The generated module in parts that are not laid out yet, as a `Matcher` loads it."""
         with self.deadline.running():
             return self._written(command)
 
@@ -235,7 +235,7 @@ def compile_files(
 def compile_source(
     source: Source, options: Options, *, updates: frozenset[type[Update]] = EVERY_UPDATE
 ) -> Compilation:
-    """The same for one file."""
+    """Compile one file; see `compile_files`."""
     return compile_files([source], options, updates=updates)
 
 

@@ -73,7 +73,7 @@ def warm(queries: Sequence[tuple[str, str]], processes: int) -> Iterator[Warmed]
 
 
 def warm_all(matcher: Matcher, processes: int) -> None:
-    """The same for all queries of a matcher."""
+    """Make the machine code of all queries of a matcher, in several processes; see `warm`."""
     text = loaded_text(matcher)
     for _ in warm([(text, name) for name in matcher.queries], processes):
         pass

@@ -181,8 +181,11 @@ def _roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
 
 
 def _roles_in_instants(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
-    """The same for events that last, if their automaton tells instants apart, so that all matches
-    of an end come together. Roles work only in matches that take one event after another."""
+    """The form with roles for events that last, or NotFlat.
+
+    Their automaton tells instants apart, so that all matches of an end come together. Roles work
+    only in matches that take one event after another.
+    """
     plain = in_one_order(form, selects=query.selects)
     if plain is None:
         return NotFlat(

@@ -67,7 +67,7 @@ class Declarations:
         return name.text in self.queries and not known
 
     def with_rows(self, rows: QueryRows) -> Declarations:
-        """The same with the rows of one more query, for the queries after it."""
+        """These declarations and the rows of one more query, for the queries after it."""
         stream = rows.stream
         (event_type,) = stream.event_types
         names = (stream.name, event_type.name)

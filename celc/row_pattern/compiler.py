@@ -46,7 +46,7 @@ class RowCompilation:
         return formatted(self.module_parts(command))
 
     def module_parts(self, command: str) -> tuple[str, ...]:
-        """The same in parts, as a `Matcher` loads it."""
+        """The generated module in parts that are not laid out yet, as a `Matcher` loads it."""
         return module_parts([self.program], self.source.text, command, self.max_work)
 
 

@@ -52,7 +52,7 @@ class RowMachine(Stacks):
         return wrong
 
     def read(self) -> Token | None:
-        """The same, without the end."""
+        """Read all tokens of the text, and not its end. Returns as `run`."""
         at, size = _behind_ignored(self._text, 0), len(self._text)
         while at < size:
             token = _token(self._text, at, _tried(self._states[-1]))

@@ -31,7 +31,8 @@ def simplest(pattern: Pattern) -> Pattern:
 
 
 def _simplest(pattern: Pattern, known: dict[int, Pattern]) -> Pattern:
-    """The same; `known` by identity, because the orders of PERMUTE share their parts."""
+    """The simplest form of a pattern. known: that of parts by their identity, because the orders of
+    PERMUTE share parts."""
     if id(pattern) not in known:
         match pattern:
             case OneRow() | core.Anchor():

@@ -48,7 +48,7 @@ class MadeText:
         return Span(start, max(start, end))
 
     def back(self, one: Diagnostic) -> Diagnostic:
-        """The same of the other text."""
+        """A diagnostic of the made text at its place in the text that was given."""
         return replace(
             one,
             span=self.span(one.span),

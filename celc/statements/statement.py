@@ -40,7 +40,7 @@ def run(host: Host, text: str, parameters: Parameters) -> Any:
 
 
 def run_source(host: Host, source: Source, parameters: Parameters) -> Any:
-    """The same of the statement of a file."""
+    """The answer of the statement of a file; see `run`."""
     found = Diagnostics(source)
     words = words_of(source, host.dialect, found)
     statement = Statement(host, source, words, found, parameters)

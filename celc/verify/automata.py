@@ -279,7 +279,7 @@ def deterministic(found: DeterministicAutomaton, letters: int) -> Violations:
 
 
 def minimal(found: DeterministicAutomaton, letters: int) -> Violations:
-    """The same, with as few states as possible.
+    """A deterministic automaton with as few states as possible.
 
     Two selectors are compared by their minimal automata. The limits on piles and moves are meant
     for minimal automata.

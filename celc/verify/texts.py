@@ -123,7 +123,7 @@ def _attributes_of(query: core.Query) -> set[tuple[str, DataType]]:
 
 
 def safe_query(query: core.Query, max_depth: int) -> Violations:
-    """The same, but SELECT may keep a label whose branches are all gone."""
+    """A query whose formula is safe. SELECT may keep a label whose branches are all gone."""
     event_types = {one for stream in query.streams for one in stream.event_types}
     attributes = _attributes_of(query)
     waiting = [(query.formula, labels_bound(query.formula), 1)]

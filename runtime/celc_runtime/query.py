@@ -98,7 +98,7 @@ class CompiledQuery:
 
     @property
     def output_ddl(self) -> str:
-        """The same in Spark's notation, for `mapInArrow` and `applyInPandas`."""
+        """The columns of a match in Spark's notation, for `mapInArrow` and `applyInPandas`."""
         return self.plan.output_ddl()
 
     # The names of a generated module: a query among several can be used like a module of one query.

@@ -430,7 +430,7 @@ class ChoiceCode(ConditionCode):
         return "(" + " and ".join([*known, asked]) + ")"
 
     def _made_texts(self, predicate: core.Predicate) -> str:
-        """The same of texts that an aggregate makes, whose bytes are compared in a function of its
+        """A predicate on texts that aggregates make, whose bytes are compared in a function of its
         own."""
         lines: list[str] = []
         sides = [self._bytes_of(operand, lines) for operand in operands_of(predicate)]

@@ -142,7 +142,8 @@ def _told(word: str) -> str | None:
 
 
 def _told_of_totals(word: str, first: str, arguments: Sequence[str]) -> str | None:
-    """The same where no functions of one event are: in totals, and in a file's aggregates."""
+    """What to write instead of a function in totals, and in aggregates of a file, which have no
+    functions of one event."""
     if word in ("POWER", "POW", "EXP"):
         return "there are no powers here: multiply, as in x.a * x.a"
     if word in ("SQRT", "LOG", "LN"):

@@ -474,7 +474,7 @@ _MADE = (
 def _attribute_arguments(
     node: syntax.Call, site: Site
 ) -> list[tuple[str, str, core.DataType] | None]:
-    """The same of each argument; None for one that is wrong, which is reported."""
+    """`attribute_argument` of each argument; None for one that is wrong, which is reported."""
     return [
         attribute_argument(replace(node, argument=one), site) for one in (node.argument, *node.more)
     ]

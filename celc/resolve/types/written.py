@@ -26,7 +26,7 @@ _FORMS = {
 PARAMETER_TYPES = (*_SIMPLE, *_FORMS)
 """The words of the language for types."""
 TYPE_NAMES = (*PARAMETER_TYPES, PRIMARY_TIME)
-"""The same with the word that only attributes of events can have."""
+"""The words of the language for types of attributes of events."""
 
 _SIZED = frozenset({"STRING", "BINARY", "TIMESTAMP", "TIMESTAMP_NTZ"})
 """The types that other systems write with a length, which has no meaning here: `VARCHAR(20)`."""

@@ -14,7 +14,7 @@ def with_short_floats(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def short_floats(column: pa.Array) -> pa.Array:
-    """The same for one column."""
+    """A column to be written as text: each FLOAT, also inside lists, as the DOUBLE of its text."""
     if not _has_floats(column.type):
         return column
     return column.cast(_with(column.type, pa.string())).cast(_with(column.type, pa.float64()))

@@ -185,7 +185,7 @@ def _matches_of_task(
 def _compact_of_task(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The same, as graphs."""
+    """The matches of a chain in one stage, as graphs, from whole, sorted partitions."""
     run = ChainRun(program, RunOptions(ties_are_errors=True), is_compact=True)
     found = read_all(run, map(received, batches))
     yield from wire_of(program, is_compact=True).pack(found, ())

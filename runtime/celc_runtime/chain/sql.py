@@ -32,7 +32,8 @@ class ChainStream(TaskStream):
 
 
 class SortingChainStream(SortingStream):
-    """The same where the rows of a partition of the table come in no order."""
+    """The events of one task for a query that reads others, where the rows of a partition of the
+    table come in no order."""
 
     def _reading_of(self, program: Program) -> Program:
         return _reading(program)

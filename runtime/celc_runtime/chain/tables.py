@@ -62,7 +62,8 @@ def chain_compact(
 def chain_compact_of_events(
     program: Program, events: Any, *, after: object = None, until: object = None, **tables: Any
 ) -> Iterator[pa.RecordBatch]:
-    """The same for `CompiledQuery.match_compact_arrow`."""
+    """The compact answers of a query that reads others, in batches; see
+    `CompiledQuery.match_compact_arrow`."""
     program, events, keeps = between(with_tables(program, tables), events, after, until)
     run = chain_run(program, is_compact=True)
     found = read_all(run, batches_of(source_of(program), events))
@@ -179,7 +180,7 @@ def chain_run(
 def chain_of_events(
     program: Program, events: Any, *, after: object = None, until: object = None, **tables: Any
 ) -> Iterator[pa.RecordBatch]:
-    """The same for `CompiledQuery.match_arrow`."""
+    """The matches of a query that reads others, in batches; see `CompiledQuery.match_arrow`."""
     program, events, keeps = between(with_tables(program, tables), events, after, until)
     found = read_all(chain_run(program), batches_of(source_of(program), events))
     return found if keeps is None else keeps(found)
@@ -193,7 +194,7 @@ def chain_of_frame(
     until: object = None,
     **tables: Any,
 ) -> pandas.DataFrame:
-    """The same for `CompiledQuery.match_pandas`."""
+    """The matches of a query that reads others, as a frame; see `CompiledQuery.match_pandas`."""
     program, events, keeps = between(with_tables(program, tables), frame, after, until)
     return frame_of(chain_of_table(program, events, FirstMatches(None, keeps=keeps)))
 

@@ -31,7 +31,8 @@ PATIENCE = 0.2
 """Seconds of CPU for which Python may run one kernel, over all its calls in this process."""
 
 PATIENCE_TO_LOAD = 0.02
-"""The same, where an earlier process has made the machine code: it takes milliseconds to load."""
+"""Seconds of CPU for which Python may run one kernel whose machine code an earlier process has
+made: loading it takes milliseconds."""
 
 
 def _most_rows(told: str | None) -> int:

@@ -171,8 +171,8 @@ class Checked:
     """(past, first, path, depth, state) → whether the event at path[depth] satisfies all conditions
     with the events before it in the path. `first` is the entry at index 0 of the columns `past`."""
     completes: Callable[..., bool]
-    """The same for a whole match, whose first event is path[depth], and for conditions on its label
-    sets."""
+    """(past, first, path, depth, state) → whether a whole match, whose first event is path[depth],
+    satisfies the conditions on its label sets."""
     remembers: Remembers
     _: KW_ONLY
     states: int

@@ -422,7 +422,7 @@ def loop_of(step: Callable[..., tuple[int, int]]) -> Callable[..., int]:
 
 
 def finder(step: Callable[..., tuple[int, int]]) -> Callable[..., int]:
-    """The same as machine code."""
+    """The loop over all partitions, `loop_of`, as machine code."""
     found: Callable[..., int] = njit(**KERNEL)(loop_of(step))
     return found
 

@@ -166,7 +166,8 @@ class RowPatternQuery:
 
     @property
     def match_derived(self) -> RowRoute:
-        """The same for rows that have the columns which are made of others, as Spark makes them."""
+        """The result as batches, for rows in which Spark has made the columns that are computed of
+        others."""
         return RowRoute(self, "match_derived", _match_derived)
 
     def run(self) -> Reads[pa.RecordBatch]:

@@ -520,7 +520,8 @@ def _frozen(values: np.ndarray) -> np.ndarray:
 
 
 def larger(data: Searched, status: int) -> Searched:
-    """The same with more room for the stack or for failures, or as many steps as it takes."""
+    """The data of a search that stopped with a status, with more room for the stack or for
+    failures, or without a limit of steps."""
     if status == PAUSED:
         return data._replace(most_steps=NO_LIMIT)
     if status == NO_STACK:

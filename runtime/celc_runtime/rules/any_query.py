@@ -55,7 +55,8 @@ def new_run(
 def ordered_run(
     program: Program, options: RunOptions = PLAIN, *, is_compact: bool = False
 ) -> ReadsRanges:
-    """The same; of a query FOR EACH its rows come in the order of tables (`OrderedForEach`)."""
+    """A new run as `new_run`; that of a query FOR EACH gives its matches in the order of tables
+    (`OrderedForEach`)."""
     if program.plan.source.parameters is not None:
         from celc_runtime.rules.tables import OrderedForEach
 

@@ -55,7 +55,8 @@ def slicing(
 def slicing_all(
     programs: Mapping[str, Program], events: DataFrame, bounds: tuple[object, object]
 ) -> tuple[Mapping[str, Program], DataFrame, Keeps | None]:
-    """The same of all queries of a module, whose answers are in one DataFrame (`many.answers`)."""
+    """As `slicing`, for all queries of a module, whose answers are in one DataFrame
+    (`many.answers`)."""
     slices = {
         name: slice_of(one, *bounds, goes_on=is_stream(events)) for name, one in programs.items()
     }

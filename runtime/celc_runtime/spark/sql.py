@@ -266,7 +266,7 @@ class TaskStream:
 
 
 class SortingStream(TaskStream):
-    """The same where the rows of a partition of the table come in no order."""
+    """The events of one task, where the rows of a partition of the table come in no order."""
 
     waits = True
 

@@ -144,7 +144,10 @@ def go_on(
 
 
 def decided(program: Program, formats: StreamFormats, known: Known, checkpoint: str) -> GoesOn:
-    """The same, of what is known of a checkpoint, and without a note."""
+    """How a query goes on with a checkpoint of which this is known; writes no note.
+
+    Raises StateError as `go_on`.
+    """
     identity, record = formats.states.identity, formats.states.fresh(0).record
     written = [one for _, header in known.headers if (one := query_in(header)) is not None]
     before = [*known.notes]

@@ -100,7 +100,7 @@ def _rows_of() -> tuple[Any, Any]:
 
 
 def _frames_of() -> tuple[Any, Any]:
-    """The same for frames of pandas."""
+    """The blocks in frames of pandas, and the frame of a step; as `_rows_of`."""
 
     def blocks(frames: Any) -> Any:
         return [block for frame in frames for block in frame["events"]]

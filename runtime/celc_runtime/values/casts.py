@@ -26,8 +26,8 @@ def cast(operand: Operand, rows: int, zone: str, type: str) -> pa.Array:
 
 
 def try_cast(operand: Operand, rows: int, zone: str, type: str) -> pa.Array:
-    """The same, but NULL for a number that the other type does not hold, and a text that is no
-    whole number."""
+    """A column in another type, as `cast`; but NULL for a number that the type does not hold, and
+    for a text that is no whole number."""
     return _cast(column_of(operand, rows), zone, type, exact=True)
 
 

@@ -227,7 +227,8 @@ def _joined(text: str) -> str | None:
 
 
 def _at(tokens: _Tokens, path: Path) -> str | None:
-    """The same for the value that begins at a token; go to its end."""
+    """What stands at a path in the value that begins at the current token; None: nothing. Reads to
+    the end of the value."""
     if not path:
         return tokens.value if tokens.token == "text" else tokens.copied()
     step, *rest = path

@@ -57,7 +57,7 @@ def united(ends: Ends, shown: Sequence[str]) -> Counter[Row]:
 
 
 def read_united(rows: Iterable[Mapping[str, Any]], shown: Sequence[str]) -> Counter[Row]:
-    """The same of the rows of a module."""
+    """The rows of COLLAPSED that a module gives, as `united` has them."""
     return Counter(
         (
             row["start_pos"],
@@ -86,7 +86,7 @@ def totals(query: Query, ends: Ends, events: Events) -> Counter[Row]:
 
 
 def read_totals(query: Query, rows: Iterable[Mapping[str, Any]]) -> Counter[Row]:
-    """The same of the rows of a module."""
+    """The rows of TOTAL that a module gives, in the form of those that are expected."""
     total = query.total
     assert total is not None
     per_end = isinstance(total.per, PerEnd)

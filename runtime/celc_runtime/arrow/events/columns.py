@@ -40,7 +40,7 @@ class Prepared:
     """bool[rows], the rows at which instants begin; empty: each row does, or instants do not
     matter."""
     instant_rows: InstantRows | None = None
-    """The same as ranges of rows, if the update does not know events by their places in
+    """The instants as ranges of rows; None where the update knows events by their places in
     instants."""
     tied: np.ndarray | None = None
     """bool[rows], the rows that are equal to the row before in part and order; None: no row is."""

@@ -217,7 +217,7 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
 
 
 def _is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
-    """The same for values that are numbers of 64 bits with a sign, as kernels compare them."""
+    """Whether a column has whole numbers of 64 bits with a sign, as kernels compare them."""
     return is_whole(column) and column.type != pa.uint64()
 
 

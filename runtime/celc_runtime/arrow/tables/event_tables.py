@@ -60,7 +60,7 @@ def table_of(program: Program, events: Any) -> pa.Table:
 
 
 def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
-    """The same as record batches in the order of the events; sources of batches are streamed."""
+    """Events in any form as record batches, in their order; sources of batches are streamed."""
     if isinstance(events, EventsBetween):
         return _between(program, events)
     columns: Iterable[pa.RecordBatch] | pa.Table = _columns_of(program, events)
@@ -73,7 +73,7 @@ def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
 
 
 def _between(program: Program, between: EventsBetween) -> Iterator[pa.RecordBatch]:
-    """The same of the events in a stretch."""
+    """The record batches of the events in a stretch."""
     rows = 0
     for batch in batches_of(program, _reduced(program, between)):
         inside = between.stretch.of_events(program.plan, pa.Table.from_batches([batch]), rows)

@@ -101,7 +101,8 @@ class Stretch:
         return pc.fill_null(inside, True)
 
     def condition(self, type: pa.DataType) -> pc.Expression | None:
-        """The same as a filter of a dataset whose column has this type; None: it has none."""
+        """The events as a filter of a dataset whose column has this type. None: it is all of
+        them, or a bound is no value of the type."""
         bounds = []
         for bound, compare in ((self.low, pc.greater), (self.high, pc.less_equal)):
             if bound is not None:

@@ -202,4 +202,4 @@ GOES_ON = (
 """What to do if a module has other queries than its checkpoint."""
 
 BEGINS_ANEW = "Run the query that it was begun with, or begin a new checkpoint"
-"""The same for one query and those that it reads."""
+"""What to do if a query, with those that it reads, is another than that of its checkpoint."""

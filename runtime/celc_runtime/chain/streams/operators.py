@@ -49,7 +49,7 @@ class Wanted(NamedTuple):
 
     @property
     def plain(self) -> tuple[Any, ...]:
-        """The same in tuples alone, which a worker reads before it has celc's own classes."""
+        """These values in tuples alone, which a worker reads before it has celc's own classes."""
         rest = self.number, tuple(sorted(self.others)), self.near
         if self.goes_on is None:
             return self.names, self.tiebreak, None, *rest
@@ -150,7 +150,7 @@ class Group:
 
     @property
     def ddl(self) -> str:
-        """The same in Spark's notation, without `kind`."""
+        """The columns of its rows in Spark's notation, without `kind`."""
         if self.columns is None:
             return self.programs[self.outputs[0]].output_ddl
         columns = [f"{quoted(n)} STRUCT<{answer_ddl(p)}>" for n, p in self.columns.items()]

@@ -61,7 +61,11 @@ def arranged(
     operators: _Operators,
     headers: Sequence[Mapping[int, bytes]],
 ) -> list[list[Arranged]]:
-    """The same, from the headers of all buckets of each operator, by label."""
+    """The groups of each operator, and what goes on there.
+
+    headers: for each operator, those of all its buckets, by label. Warns and raises as
+    `rearranged`.
+    """
     told = named(programs)
     left = [*operators]
     found: list[list[Arranged] | None] = []

@@ -130,7 +130,8 @@ def can_matter_to_one(plans: Sequence[Plan], schema: StructType) -> Column:
 
 
 def _to_one(plans: Sequence[Plan], schema: StructType) -> _Condition:
-    """The same for queries that read types and times from the same columns."""
+    """The rows that can matter to one of several queries, which read types and times from the same
+    columns."""
     first = plans[0].source
     declared: dict[object, tuple[str, str]] = {}
     relevant: dict[object, Relevant] = {}
