@@ -143,7 +143,7 @@ def _worse(was: list[float], costs: list[float]) -> tuple[tuple[float, float], b
     apart."""
     median = statistics.median(costs) / statistics.median(was) - 1
     least = min(costs) / min(was) - 1
-    (low, high), (low_was, high_was) = _quartiles(costs), _quartiles(was)
+    (low, high), (low_was, high_was) = quartiles(costs), quartiles(was)
     return (median, least), low > high_was or high < low_was
 
 
@@ -152,7 +152,8 @@ def _costs(figure: Figure, values: Sequence[float]) -> list[float]:
     return [1 / value if figure.higher_is_better else value for value in values]
 
 
-def _quartiles(values: list[float]) -> tuple[float, float]:
+def quartiles(values: list[float]) -> tuple[float, float]:
+    """The ends of the middle half of some values, one or more."""
     if len(values) == 1:
         return values[0], values[0]
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import Figure
-from compare import RecordError
+from compare import RecordError, quartiles
 
 PLOTS = Path(__file__).parent / "plots"
 AGAINST = {
@@ -91,7 +91,7 @@ def _against(
         )
         costs = [[1 / value for value in figure.normal] for figure in points]
         middle = [statistics.median(values) for values in costs]
-        low, high = zip(*(_middle_half(values) for values in costs), strict=True)
+        low, high = zip(*(quartiles(values) for values in costs), strict=True)
         errors = [
             [m - least for m, least in zip(middle, low, strict=True)],
             [most - m for m, most in zip(middle, high, strict=True)],
@@ -139,10 +139,3 @@ def _drawing(
 def _cost(figure: Figure) -> float:
     value = statistics.median(figure.normal)
     return 1 / value if figure.higher_is_better and value else value
-
-
-def _middle_half(values: list[float]) -> tuple[float, float]:
-    if len(values) == 1:
-        return values[0], values[0]
-    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, high

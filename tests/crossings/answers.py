@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from celc_runtime import CompiledQuery
-from engines import Row, answer_of
+from engines import Row, answer_of, union_rows
 from parameters import answer_for_each
 from queries_over_queries import rows_of_answer
 from reference import (
@@ -113,7 +113,7 @@ def in_form(query: CompiledQuery, rows: Sequence[Row], events: Events) -> list[R
     if plan.answer.totals is not None:
         return list(rows)
     if plan.source.reads or plan.answer.collapsed:
-        found = rows_of_answer(query, rows) if plan.source.order_by else _united(query, rows)
+        found = rows_of_answer(query, rows) if plan.source.order_by else union_rows(query, rows)
         if plan.source.parameters is not None:
             for one, row in zip(found, rows, strict=True):
                 one["parameters"] = {plan.source.parameters.name: row[plan.source.parameters.name]}
@@ -138,20 +138,4 @@ def _possible_for_each(
         one | {"parameters": {name: some[0][name]}}
         for some in of_rules.values()
         for one in possible_answer(query, some, events)
-    ]
-
-
-def _united(query: CompiledQuery, rows: Sequence[Row]) -> list[Row]:
-    plan = query.plan
-    return [
-        {
-            "partition": {name: row[name] for name in plan.source.partition_by},
-            "start": row["start_pos"],
-            "end": row["end_pos"],
-            "matches": str(row["matches"]),
-            "labels": {
-                one.name: [event["pos"] for event in row[one.name]] for one in plan.answer.labels
-            },
-        }
-        for row in rows
     ]

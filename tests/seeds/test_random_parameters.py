@@ -37,6 +37,7 @@ from engines import (
     interpreted,
     only_query,
     table_of,
+    union_rows,
 )
 from parameters import rows_table
 from reference import (
@@ -52,7 +53,7 @@ from test_random import TOO_LARGE, Tally, cramped
 from test_random_across import Drawn, Events, Language, drawn, stream_for
 from test_random_compact import answers_differ
 from test_random_instants import SELECTORS, order_free_query, simultaneous_stream
-from test_random_totals import WORK_LIMIT, asked_of, matcher_of, union_rows
+from test_random_totals import WORK_LIMIT, asked_of, matcher_of
 
 import celc
 from celc import CelError, Matcher

@@ -15,7 +15,7 @@ import argparse
 import contextlib
 import random
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from engines import (
     only_query,
     plain_totals,
     table_of,
+    union_rows,
 )
 from reference import (
     RunError,
@@ -220,23 +221,6 @@ def wanted_of(query: Asked, events: Events) -> list[Any] | None:
         return [error]
     except WorkLimitError:
         return None
-
-
-def union_rows(query: CompiledQuery, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of COLLAPSED in the form of the cases."""
-    plan = query.plan
-    return [
-        {
-            "partition": {name: row[name] for name in plan.source.partition_by},
-            "start": row["start_pos"],
-            "end": row["end_pos"],
-            "matches": str(row["matches"]),
-            "labels": {
-                one.name: [event["pos"] for event in row[one.name]] for one in plan.answer.labels
-            },
-        }
-        for row in rows
-    ]
 
 
 def told(query: Asked, one: CompiledQuery, rows: Any, wanted: list[Any]) -> str:

@@ -414,3 +414,20 @@ def answers(
             query, (row for batch in batches for row in batch.to_pylist()), events
         ),
     }
+
+
+def union_rows(query: CompiledQuery, rows: Iterable[Row]) -> list[Row]:
+    """Rows of COLLAPSED in the form of the cases."""
+    plan = query.plan
+    return [
+        {
+            "partition": {name: row[name] for name in plan.source.partition_by},
+            "start": row["start_pos"],
+            "end": row["end_pos"],
+            "matches": str(row["matches"]),
+            "labels": {
+                one.name: [event["pos"] for event in row[one.name]] for one in plan.answer.labels
+            },
+        }
+        for row in rows
+    ]

@@ -106,6 +106,12 @@ class Operator:
         """A count of all buckets, as of the last step of each: `waiting`, `kept`, `known`."""
         return sum(row[name] for row in self.kept.values())
 
+    @property
+    def stored(self) -> int:
+        """The bytes of all states."""
+        pieces = (data for of_label in self.segments.values() for data in of_label.values())
+        return sum(map(len, (*self.headers.values(), *pieces)))
+
     def fixed_bytes(self) -> int:
         """The bytes of all headers but their entries of segments: what stands before them, and the
         record of what the query needs."""

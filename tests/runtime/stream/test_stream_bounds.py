@@ -54,12 +54,6 @@ def _advance(operator: Operator, watermark: int, *events: dict[str, Any]) -> lis
     return operator.advance(table_of(operator.query.plan, events) if events else None, watermark)
 
 
-def _size(operator: Operator) -> int:
-    """The bytes of all that is stored."""
-    stored = [data for of_label in operator.segments.values() for data in of_label.values()]
-    return sum(map(len, (*operator.headers.values(), *stored)))
-
-
 def _segments(operator: Operator, kind: int | None = None) -> list[Segment]:
     states = StreamFormats(operator.query.program, operator.options).states
     (header,) = operator.headers.values()
@@ -79,7 +73,7 @@ def _has_shrunk(operator: Operator) -> bool:
     segments = _segments(operator)
     return not operator.timers and (
         {segment.kind for segment in segments} == {KEYS}
-        and _size(operator) - operator.fixed_bytes()
+        and operator.stored - operator.fixed_bytes()
         <= sum(_SEGMENT + _KEY * s.rows for s in segments)
     )
 
@@ -271,7 +265,7 @@ def _sizes(body: str, length: int) -> list[int]:
     for time in range(1, length, 5):
         events = [_event(rng.choice("AABBC"), time + n) for n in range(5)]
         operator.advance(table_of(operator.query.plan, events), max(0, time - 3))
-        sizes.append(_size(operator) - operator.fixed_bytes())
+        sizes.append(operator.stored - operator.fixed_bytes())
     return sizes
 
 

@@ -190,11 +190,6 @@ def test_many_micro_batches_write_in_proportion_to_their_rows(body: str, batches
 # --- how much there is ----------------------------------------------------------------------------
 
 
-def _stored(operator: Operator) -> int:
-    segments = [data for of_label in operator.segments.values() for data in of_label.values()]
-    return sum(map(len, (*operator.headers.values(), *segments)))
-
-
 def _sizes_of_kind(operator: Operator, kind: int) -> tuple[int, int]:
     """The rows of a kind of segments, and their bytes with those of the header."""
     states = StreamFormats(operator.query.program, operator.options).states
@@ -218,7 +213,7 @@ def test_an_idle_key_takes_no_more_than_32_bytes(buckets: int) -> None:
     operator.advance(None, 5_000)
     assert operator.sum("kept") == operator.sum("waiting") == 0
     assert operator.sum("known") == count
-    assert _stored(operator) <= 32 * count
+    assert operator.stored <= 32 * count
 
 
 @pytest.mark.parametrize("body", [_PAIRS, "SELECT * WHERE A ; B PARTITION BY id WITHIN 9 EVENTS"])
@@ -264,7 +259,7 @@ def test_a_stream_of_keys_that_come_and_go_stays_as_large_as_it_is(
     figures = []
     for operator in _turnover(query, options, 250):
         entries = sum(map(len, operator.headers.values())) // _ENTRY
-        figures.append((entries, _stored(operator), operator.sum("known"), operator.sum("kept")))
+        figures.append((entries, operator.stored, operator.sum("known"), operator.sum("kept")))
     assert sum(figures[-1][1:]) > 0
     for early, late in zip(
         zip(*figures[:100], strict=True), zip(*figures[100:], strict=True), strict=True
