@@ -27,9 +27,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import baselines
 import numpy as np
 import pyarrow as pa
+from baselines import by_hand
 from celc_runtime.plan.joins import joins_text
 from common import Figure, Settings, Task, quotient, rate
 from processes import tree_seconds
@@ -111,7 +111,7 @@ def figures(settings: Settings) -> Iterator[Figure]:
 
 
 def _events(rows: int) -> pa.Table:
-    table = baselines.stream(rows)
+    table = by_hand.stream(rows)
     ids = np.random.default_rng(13).integers(0, IDS, rows)
     return table.append_column("id", pa.array(ids)).append_column("row", pa.array(np.arange(rows)))
 
@@ -252,7 +252,7 @@ def _total_of_join(join: Join) -> Any:
 
 
 def _query(join: Join, selected: str, attributes: str, last: str = "") -> Any:
-    declared = ", ".join(f"EVENT {name} {{ {attributes} }}" for name in baselines.TYPES)
+    declared = ", ".join(f"EVENT {name} {{ {attributes} }}" for name in by_hand.TYPES)
     clauses = "PARTITION BY id " if join.keyed else ""
     text = (
         f"CREATE STREAM S {{ {declared} }} SELECT {selected} FROM S "

@@ -47,7 +47,12 @@ PARTS = {
     "self-joins": "Spark jobs beside joins as a user would write them, by CPU time",
     "streaming": "streams in their steady state, beside Spark's own count",
 }
-MODULES = {"start": "first_answer", "ranges": "time_ranges", "self-joins": "self_joins"}
+MODULES = {
+    "baselines": "baselines.by_hand",
+    "start": "first_answer",
+    "ranges": "time_ranges",
+    "self-joins": "self_joins",
+}
 """Where a part is not in the module of its name."""
 ONLY_FULL = ("spark", "ranges", "self-joins", "streaming")
 """Parts that run in the quick mode only where they are asked for."""

@@ -21,7 +21,6 @@ from places import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
 
-import baselines
 import cells
 import common
 import compare
@@ -30,6 +29,7 @@ import plots
 import processes
 import streaming
 import suite
+from baselines import by_hand
 from common import Figure, Settings, Task
 from streams import Reading
 
@@ -196,11 +196,11 @@ def test_repetitions_are_interleaved_with_each_other_and_the_calibration() -> No
 @pytest.fixture(scope="module")
 def query() -> Iterator[Any]:
     with interpreted():
-        yield baselines.query_of(6)
+        yield by_hand.query_of(6)
 
 
 def test_a_reading_goes_on_as_one_stream(query: Any) -> None:
-    table = baselines.stream(300)
+    table = by_hand.stream(300)
     reading = Reading(query, table.to_batches()[0], listed=True)
     reading.rewind()
     reading.update()
@@ -215,27 +215,27 @@ def test_a_reading_goes_on_as_one_stream(query: Any) -> None:
 
 
 def test_ways_by_hand_find_the_same(query: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baselines, "_loops", baselines._loops.py_func)
-    table = baselines.stream(2_000)
-    expected = baselines.positions_of(query.match_table(table))
+    monkeypatch.setattr(by_hand, "_loops", by_hand._loops.py_func)
+    table = by_hand.stream(2_000)
+    expected = by_hand.positions_of(query.match_table(table))
     assert len(expected) > 30
-    for way in (baselines.by_python, baselines.by_numba):
+    for way in (by_hand.by_python, by_hand.by_numba):
         positions, times = way(table, 6)
-        baselines.check(way.__name__, expected, positions)
+        by_hand.check(way.__name__, expected, positions)
         assert np.array_equal(times, np.asarray(table["ts"])[positions])
     with pytest.raises(RuntimeError, match="not the same ones"):
-        baselines.check("half", expected, expected[1:])
+        by_hand.check("half", expected, expected[1:])
 
 
 @pytest.mark.long
 def test_the_self_join_finds_the_same(spark: Any, query: Any) -> None:
     self_joins = importlib.import_module("self_joins")
-    table = baselines.stream(2_000)
+    table = by_hand.stream(2_000)
     numbered = table.append_column("row", pa.array(range(len(table))))
     join = self_joins.Join(6, keyed=False, rows=len(table), goal=1.0)
     rows = self_joins.by_join(spark.createDataFrame(numbered), join).collect()
     found = np.array([tuple(row) for row in rows])
-    baselines.check("self-join", baselines.positions_of(query.match_table(table)), found)
+    by_hand.check("self-join", by_hand.positions_of(query.match_table(table)), found)
     pairs = join._replace(labels="ab")
     rows = self_joins.by_join(spark.createDataFrame(numbered), pairs).collect()
     numbered = numbered.append_column("id", pa.array([0] * len(table)))
