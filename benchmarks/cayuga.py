@@ -137,28 +137,34 @@ def _zipf(random: np.random.Generator, size: int, parameter: float, count: int) 
     return random.choice(size, count, p=weights / weights.sum())
 
 
-def _two(random: np.random.Generator, count: int) -> np.ndarray:
+def _two(random: np.random.Generator, parameter: float, count: int) -> np.ndarray:
     """int[count, 2], two different attributes each."""
-    first = _zipf(random, 4, OF_STEPS[0], count)
-    return np.stack([first, _another(random, first)], axis=1)
+    first = _zipf(random, 4, parameter, count)
+    return np.stack([first, _another(random, parameter, first)], axis=1)
 
 
-def _another(random: np.random.Generator, first: np.ndarray) -> np.ndarray:
+def _another(random: np.random.Generator, parameter: float, first: np.ndarray) -> np.ndarray:
     """int[count], for each attribute another one."""
-    found = _zipf(random, 4, OF_STEPS[0], len(first))
+    found = _zipf(random, 4, parameter, len(first))
     while (same := found == first).any():
-        found[same] = _zipf(random, 4, OF_STEPS[0], int(same.sum()))
+        found[same] = _zipf(random, 4, parameter, int(same.sum()))
     return found
 
 
-def rules_of(random: np.random.Generator, count: int) -> pa.Table:
-    """Rules of three steps with the paper's parameters."""
-    primary, value = _zipf(random, 4, OF_STEPS[0], count), _zipf(random, VALUES, OF_STEPS[0], count)
+def rules_of(
+    random: np.random.Generator,
+    count: int,
+    *,
+    zipf_1: float = OF_STEPS[0],
+    selectivity: float = SELECTIVITY,
+) -> pa.Table:
+    """Rules of three steps with the paper's parameters; two of them vary in its figure 16."""
+    primary, value = _zipf(random, 4, zipf_1, count), _zipf(random, VALUES, zipf_1, count)
     columns: dict[str, Any] = {"id": np.arange(count)}
     columns |= {f"p{n}": _asked(value, primary == n - 1) for n in ATTRIBUTES}
-    for step, parameter in zip(STEPS, OF_STEPS, strict=True):
-        other, of_other = _another(random, primary), _zipf(random, VALUES, parameter, count)
-        ranged = _two(random, count)
+    for step, parameter in zip(STEPS, (zipf_1, *OF_STEPS[1:]), strict=True):
+        other, of_other = _another(random, zipf_1, primary), _zipf(random, VALUES, parameter, count)
+        ranged = _two(random, zipf_1, count)
         begins = [_zipf(random, RANGES, parameter, count) for _ in range(2)]
         for n in ATTRIBUTES:
             is_primary, is_other = primary == n - 1, other == n - 1
@@ -168,8 +174,8 @@ def rules_of(random: np.random.Generator, count: int) -> pa.Table:
             low, high = np.full(count, -np.inf), np.full(count, np.inf)
             for place, begin in enumerate(begins):
                 here = ranged[:, place] == n - 1
-                low[here] = begin[here] * (1 - SELECTIVITY) / (RANGES - 1)
-                high[here] = low[here] + SELECTIVITY
+                low[here] = begin[here] * (1 - selectivity) / (RANGES - 1)
+                high[here] = low[here] + selectivity
             columns[f"{step}low{n}"], columns[f"{step}high{n}"] = low, high
     return pa.table(columns)
 
@@ -199,7 +205,7 @@ def _bytes(query: Any, rules: pa.Table) -> float:
     return taken / len(rules)
 
 
-def _matches(query: Any, rows: Rows, events: pa.Table) -> int:
+def matches_of_rows(query: Any, rows: Rows, events: pa.Table) -> int:
     """The number of matches of rules whose index is there."""
     found = read_all(ForEachRun(replace(query.program, rows=rows)), events.to_batches())
     return sum(map(len, found))
@@ -219,8 +225,8 @@ def measure(events: int) -> dict[str, Any]:
             rules = rules_of(np.random.default_rng(count), count)
             set_up = best_of(partial(query.match_table, table.slice(0, 1), rule=rules), 2)
             prepared = rows_of(query.name, query.plan.source.parameters, rules)
-            matches = _matches(query, prepared, table)  # makes the index
-            rate = events / best_of(partial(_matches, query, prepared, table), 3)
+            matches = matches_of_rows(query, prepared, table)  # makes the index
+            rate = events / best_of(partial(matches_of_rows, query, prepared, table), 3)
             base = base or rate
             found = {
                 "events_per_second": rate,

@@ -33,13 +33,7 @@ def plot_all(records: Sequence[dict[str, Any]], folder: Path = PLOTS) -> Iterato
     Growth is drawn from the newest record that has such figures. Raises RecordError without
     matplotlib.
     """
-    try:
-        import matplotlib
-    except ImportError:
-        raise RecordError('plots need matplotlib: pip install "celc[bench]"') from None
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "celc"
-    matplotlib.rcParams["font.size"] = 8
+    prepare()
     folder.mkdir(exist_ok=True)
     for part in dict.fromkeys(f.part for record in records for f in record["figures"]):
         yield _over_time(part, records, folder)
@@ -49,6 +43,18 @@ def plot_all(records: Sequence[dict[str, Any]], folder: Path = PLOTS) -> Iterato
             if found:
                 yield _against(word, key, label, found, record, folder)
                 break
+
+
+def prepare() -> None:
+    """Set matplotlib up, so that equal pictures are equal files. Raises RecordError without it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise RecordError('plots need matplotlib: pip install "celc[bench]"') from None
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "celc"
+    matplotlib.rcParams["svg.fonttype"] = "none"
+    matplotlib.rcParams["font.size"] = 8
 
 
 def _over_time(part: str, records: Sequence[dict[str, Any]], folder: Path) -> Path:
@@ -66,7 +72,7 @@ def _over_time(part: str, records: Sequence[dict[str, Any]], folder: Path) -> Pa
             line = f"{figure.name} ({record['mode']})"
             strip = strips.setdefault(figure.name.split()[0].rstrip(":"), {})
             strip.setdefault(line, []).append((time, figure))
-    drawn, save = _drawing(9, 1 + 3 * len(strips), strips=max(1, len(strips)))
+    drawn, save = drawing(9, 1 + 3 * len(strips), strips=max(1, len(strips)))
     for axes, lines in zip(drawn, strips.values(), strict=False):
         for name, points in lines.items():
             costs = [_cost(figure) for _, figure in points]
@@ -83,7 +89,7 @@ def _against(
     word: str, key: str, label: str, found: list[Figure], record: dict[str, Any], folder: Path
 ) -> Path:
     """Cost against a size, with the middle half of the repetitions as error bars."""
-    (axes,), save = _drawing(6, 4)
+    (axes,), save = drawing(6, 4)
     for line in dict.fromkeys(figure.context.get("line", "") for figure in found):
         points = sorted(
             (figure for figure in found if figure.context.get("line", "") == line),
@@ -108,7 +114,7 @@ def _against(
     return save(folder / f"cost-by-{word}.svg")
 
 
-def _drawing(
+def drawing(
     width: float, height: float, *, strips: int = 1
 ) -> tuple[list[Any], Callable[[Path], Path]]:
     """Empty axes one below the other, and a function that writes them into a file."""

@@ -1,0 +1,1 @@
+"""A General Algebra and Implementation for Monitoring Event Streams (Cayuga)."""

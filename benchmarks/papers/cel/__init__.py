@@ -1,0 +1,1 @@
+"""Foundations of Complex Event Processing: section 8.2, its queries over random streams."""

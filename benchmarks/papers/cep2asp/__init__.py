@@ -1,0 +1,1 @@
+"""Bridging the Gap: Complex Event Processing on Stream Processing Engines (CEP2ASP)."""

@@ -1,0 +1,1 @@
+"""On Complexity and Optimization of Expensive Queries in Complex Event Processing (SASE++)."""
