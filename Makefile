@@ -33,7 +33,7 @@ SPARK_ENV = JAVA_HOME="$$("$(PY)" tools/java.py)" && export JAVA_HOME && unset S
 	export SPARK_LOCAL_IP="$${SPARK_LOCAL_IP:-127.0.0.1}" &&
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test quick long slice lowest lint golden bench browser docs vscode dist clean notes
+.PHONY: help venv demo test quick long slice lowest lint golden bench papers browser docs vscode dist clean notes
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -86,6 +86,9 @@ golden: $(INSTALLED) notes ## write the golden files anew; review them with git 
 
 bench: $(INSTALLED) notes ## measure; ARGS="--full --record", "--compare", "--only kernel,output"
 	@$(SPARK_ENV) "$(PY)" benchmarks/suite.py $(ARGS)
+
+papers: $(INSTALLED) notes ## make the papers' figures again; ARGS="--small", "--only cel", "--record"
+	@$(SPARK_ENV) "$(PY)" benchmarks/papers/run.py $(ARGS)
 
 browser: ## install Chromium and its driver, in which pages of HTML are tested (needs apt and root)
 	@command -v apt-get >/dev/null || { echo "make: no apt-get here: install Chromium and" \

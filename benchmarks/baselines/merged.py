@@ -121,7 +121,8 @@ class Merged:
         self._fr: dict[tuple[tuple[str, int], ...], list[_Edge]] = defaultdict(list)
         self._an: dict[tuple[str, int] | None, set[int]] = defaultdict(set)
         self._ends: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._tick, self._number = None, 0
+        self._tick: int | None = None
+        self._number = 0
         self._names: set[str] = set()
         for rule in rules:
             self._add(rule)

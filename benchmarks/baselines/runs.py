@@ -151,11 +151,9 @@ def found_by_runs(
             arrays[2] = _doubled(arrays[2])
         else:
             ended = _doubled(ended)
-    counts = Counts(
-        *(int(state[n]) for n in (_BEGUN, _CLONED, _TESTS)),
-        int(state[_NODE]) - 1,
-        *(int(state[n]) for n in (_MOST_ALIVE, _MATCHES, _SHOWN, _ENDS)),
-    )
+    state[_NODE] -= 1
+    places = _BEGUN, _CLONED, _TESTS, _NODE, _MOST_ALIVE, _MATCHES, _SHOWN, _ENDS
+    counts = Counts(*map(int, state[list(places)].tolist()))
     kept = ended[: counts.matches].tolist() if keep else []
     return Found(counts, [_match(arrays[2], node, len(pattern.parts)) for node in kept])
 

@@ -55,9 +55,9 @@ class Made:
 def slope(points: Iterable[tuple[float, float]]) -> float:
     """The exponent of growth: the slope of the least squares in a plot of logarithms."""
     logs = [(math.log(x), math.log(y)) for x, y in points]
-    middle = [sum(values) / len(logs) for values in zip(*logs, strict=True)]
-    across = sum((x - middle[0]) * (y - middle[1]) for x, y in logs)
-    return across / sum((x - middle[0]) ** 2 for x, _ in logs)
+    middle, height = (sum(values) / len(logs) for values in zip(*logs, strict=True))
+    across = sum((x - middle) * (y - height) for x, y in logs)
+    return across / sum((x - middle) * (x - middle) for x, _ in logs)
 
 
 def grows(

@@ -23,7 +23,7 @@ SYSTEMS = {
 
 def make(small: bool) -> Made:
     """The figure; small: up to 1,000 rules."""
-    numbers, events = ((250, 500, 1_000), 900) if small else (RULES, 2_500)
+    numbers, events = ((250, 500, 1_000), 900) if small else (RULES, 2_000)
     asked: dict[str, Points] = {}
     matches = set()
     for name, switches in SYSTEMS.items():

@@ -21,8 +21,8 @@ from streams import feeding, nodes_made
 from papers.figures import Made, Panel, Points, Sentence, bends_up, least_seconds, slope
 from papers.sase.template import FALSE_VALUE, TRUE_VALUE, batch_of, compiled, stream, within
 
-WINDOWS = (25, 50, 100, 150)
-WINDOWS_OF_ALL_CHOICES = (20, 40, 60, 80)
+WINDOWS = (25, 50, 75, 100)
+WINDOWS_OF_ALL_CHOICES = (20, 40, 60)
 """Of the false-value condition, which all choices of B's below a value pass but few C's."""
 LOWEST = (0.9, 0.7, 0.4, 0.0)
 """B's from these values on: the lower, the more matches."""
@@ -39,7 +39,7 @@ class Counted(NamedTuple):
 
 def make(small: bool) -> Made:
     """The figure; small: 300 events, narrow windows."""
-    events = stream(300 if small else 3_000)
+    events = stream(300 if small else 2_000)
     windows = (10, 20, 40, 60) if small else WINDOWS
     others = (10, 20, 40) if small else WINDOWS_OF_ALL_CHOICES
     of_windows = {w: _counted(within(TRUE_VALUE, w), events, small) for w in windows}
