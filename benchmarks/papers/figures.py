@@ -57,7 +57,7 @@ def slope(points: Iterable[tuple[float, float]]) -> float:
     logs = [(math.log(x), math.log(y)) for x, y in points]
     middle, height = (sum(values) / len(logs) for values in zip(*logs, strict=True))
     across = sum((x - middle) * (y - height) for x, y in logs)
-    return across / sum((x - middle) * (x - middle) for x, _ in logs)
+    return float(across / sum((x - middle) ** 2 for x, _ in logs))
 
 
 def grows(
