@@ -97,7 +97,7 @@ def test_few_rows_are_read_as_many_are(name: str, monkeypatch: pytest.MonkeyPatc
         order = None if name == "lasting" else "ts"
         query = only_query(celc.compile(QUERIES[name], order_by=order, ties=ties))
     seen: Counter[str] = Counter()
-    for _ in range(12):
+    for _ in range(5):
         table = table_of(rng)
         few = told(query, table)
         with monkeypatch.context() as patch:
