@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _PROCESSES = Path("/proc")
@@ -49,9 +50,41 @@ def seconds_of(job: Callable[[], object]) -> float:
 def worker_seconds(root: int | None = None) -> float:
     """CPU seconds of what descends from the JVMs of a tree: Spark's Python workers."""
     stats = dict(_stats())
+    return sum(sum(stats[pid][1:]) for pid in _workers(stats, root)) / os.sysconf("SC_CLK_TCK")
+
+
+class Peak:
+    """The most memory that a process had, in bytes; 0 until it is known."""
+
+    bytes = 0
+
+
+@contextmanager
+def worker_peak() -> Iterator[Peak]:
+    """The most memory of one of Spark's Python workers while a block runs, known at its end.
+
+    Workers are used again, so that their own peaks are forgotten first.
+    """
+    for pid in _workers(dict(_stats())):
+        try:
+            (_PROCESSES / str(pid) / "clear_refs").write_text("5")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+    peak = Peak()
+    yield peak
+    for pid in _workers(dict(_stats())):
+        try:
+            lines = (_PROCESSES / str(pid) / "status").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for line in lines:
+            if line.startswith("VmHWM:"):
+                peak.bytes = max(peak.bytes, int(line.split()[1]) << 10)
+
+
+def _workers(stats: dict[int, tuple[int, int, int]], root: int | None = None) -> set[int]:
     jvms = [pid for pid in _tree(root or os.getpid(), stats) if _is_jvm(pid)]
-    pids = {pid for jvm in jvms for pid in _tree(jvm, stats)} - set(jvms)
-    return sum(sum(stats[pid][1:]) for pid in pids) / os.sysconf("SC_CLK_TCK")
+    return {pid for jvm in jvms for pid in _tree(jvm, stats)} - set(jvms)
 
 
 def _is_jvm(pid: int) -> bool:
@@ -159,3 +192,15 @@ def _threads(pid: int) -> list[int]:
         return [int(name) for name in os.listdir(_PROCESSES / str(pid) / "task")]
     except (FileNotFoundError, ProcessLookupError):
         return []
+
+
+def commands(root: int | None = None) -> dict[int, list[str]]:
+    """The command lines of a process (this one) and its descendants."""
+    found = {}
+    for pid in _tree(root or os.getpid(), dict(_stats())):
+        try:
+            words = (_PROCESSES / str(pid) / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+        found[pid] = words.decode(errors="replace").split("\0")
+    return found

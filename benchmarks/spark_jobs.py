@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,8 +22,8 @@ ROW_GROUP = 125_000
 
 
 @contextmanager
-def session() -> Iterator[SparkSession]:
-    """A session on two cores, whose workers run this Python."""
+def session(more: Mapping[str, str] = MappingProxyType({})) -> Iterator[SparkSession]:
+    """A session on two cores, whose workers run this Python. more: settings besides."""
     tools = Path(__file__).parent.parent / "tools"
     if "JAVA_HOME" not in os.environ:
         found = subprocess.run(
@@ -43,6 +44,7 @@ def session() -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
+        .config(map=dict(more))
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")

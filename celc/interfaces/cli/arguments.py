@@ -15,6 +15,7 @@ from celc.interfaces.cli import completion
 from celc.interfaces.cli.compare.arguments import add_comparisons
 from celc.interfaces.cli.importing.arguments import add_import
 from celc.interfaces.cli.proving.arguments import add_prove
+from celc.interfaces.cli.sizing.arguments import add_size
 from celc.options import AT_END, is_seconds, is_work
 from celc.version import VERSION
 
@@ -119,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
 
     add_comparisons(partial(_command, commands), _add_forms, _seconds)
     add_prove(partial(_command, commands))
+    add_size(partial(_command, commands))
 
     help = "make the machine code of queries before they are run"
     warm = _command(commands, "warm", help, several=True)

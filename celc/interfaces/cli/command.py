@@ -327,6 +327,12 @@ def _prove(arguments: argparse.Namespace) -> int:
     return command.prove(arguments)
 
 
+def _size(arguments: argparse.Namespace) -> int:
+    from celc.interfaces.cli.sizing.command import size
+
+    return size(arguments)
+
+
 def _warm(arguments: argparse.Namespace) -> int:
     from celc.interfaces.cli import warm
 
@@ -357,6 +363,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "prove": _prove,
     "run": _run,
     "test": _test,
+    "size": _size,
     "warm": _warm,
     "fmt": _fmt,
     "import": _import,
