@@ -33,7 +33,7 @@ from celc_runtime.jit.kernels import compiling
 sys.path.append(str(Path(__file__).resolve().parent / "field"))
 
 from adapters.in_celc import compiled
-from data import PACE, SETS, TYPES, DataSet, keys
+from data_sets import PACE, SETS, TYPES, DataSet, keys
 from tasks import Task, task_of, tasks
 
 PIECE = 1 << 20  # rows

@@ -27,7 +27,7 @@ from adapters.adapter import Adapter
 from adapters.every import NAMES, adapter
 from answers import compared, in_order
 from child import Child
-from data import SETS, DataSet
+from data_sets import SETS, DataSet
 from tasks import NOT_WRITTEN, Task, reasons, tasks
 
 pytest.importorskip("duckdb")

@@ -14,7 +14,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE))
 
-from data import SETS  # noqa: E402
+from data_sets import SETS  # noqa: E402
 from tasks import tasks  # noqa: E402
 
 RECORDS = HERE / "records"

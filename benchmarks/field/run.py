@@ -34,7 +34,7 @@ import pyarrow as pa  # noqa: E402
 from adapters.every import NAMES, adapter  # noqa: E402
 from answers import Compared, compared  # noqa: E402
 from child import Child  # noqa: E402
-from data import SETS, DataSet  # noqa: E402
+from data_sets import SETS, DataSet  # noqa: E402
 from pyarrow import parquet  # noqa: E402
 from tasks import Task, tasks  # noqa: E402
 

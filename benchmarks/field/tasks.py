@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from data import SETS, DataSet
+from data_sets import SETS, DataSet
 
 FOLDER = Path(__file__).parent / "tasks"
 NOT_WRITTEN = "nobody has written it"

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 from adapters.every import adapter
-from data import SETS
+from data_sets import SETS
 from measured import forget_peak, megabytes, peak_megabytes
 from pyarrow import parquet
 from tasks import task_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
-from data import DataSet
+from data_sets import DataSet
 from tasks import Task
 
 CORES = len(os.sched_getaffinity(0))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime.plan.errors import EventWarning
-from data import DataSet
+from data_sets import DataSet
 from tasks import Task
 
 import celc

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from data import DataSet
+from data_sets import DataSet
 from tasks import Task
 
 from adapters.adapter import CORES, Adapter

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from data import DataSet
+from data_sets import DataSet
 from tasks import Task
 
 from adapters.adapter import Adapter

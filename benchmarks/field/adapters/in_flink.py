@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 from child import Child
-from data import SETS, DataSet
+from data_sets import SETS, DataSet
 from measured import process_seconds
 from pyarrow import csv
 from tasks import Task, tasks

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from data import DataSet
+from data_sets import DataSet
 from tasks import Task
 
 from adapters.adapter import Adapter

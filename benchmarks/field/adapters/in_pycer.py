@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from child import Child
-from data import DataSet
+from data_sets import DataSet
 from measured import process_seconds
 from pyarrow import csv
 from tasks import Task

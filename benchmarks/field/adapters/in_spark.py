@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from data import DataSet
+from data_sets import DataSet
 from measured import tree_seconds
 from pyarrow import parquet
 from tasks import Task
