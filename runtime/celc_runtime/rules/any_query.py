@@ -173,10 +173,8 @@ def matches_of_table(
     answer = None if first.ends_early else _in_parts(program, rows, options, threads, ordered_run)
     if answer is not None:
         return pa.Table.from_batches(first.of(answer), schema)
-    batches: Iterable[pa.RecordBatch] = rows.batches(0, len(rows.table), _ROWS)
-    is_pairs = program.plan.source.parameters is not None
-    arranged = None if is_pairs else rows.arranged
-    options = replace(options, numbered=rows.numbered, arranged=arranged)
+    batches = rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS)
+    options = replace(options, numbered=rows.numbered)
     if program.plan.source.parameters is not None:
         from celc_runtime.rules.run import ForEachRun
         from celc_runtime.rules.tables import in_order
@@ -259,7 +257,7 @@ def compact_of_table(
     batches = _in_parts(program, rows, PLAIN, threads, partial(ordered_run, is_compact=True))
     if batches is None:
         run = ordered_run(program, RunOptions(numbered=rows.numbered), is_compact=True)
-        batches = read_all(run, rows.batches(0, len(rows.table), _ROWS))
+        batches = read_all(run, rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS))
     if keeps is not None:
         batches = keeps(batches)
     return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))
