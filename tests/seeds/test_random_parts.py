@@ -16,7 +16,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import test_random_parameters
 from cases_io import Case, case_stems, load_cases
 from celc_runtime import CompiledQuery
 from celc_runtime.plan.errors import EventError
@@ -149,43 +148,11 @@ def _check_chain(rng: random.Random) -> Iterator[str]:
         yield compare(query, source_table(query, chain.events), chain.text)
 
 
-def _check_rules(seed: int) -> Counter[str]:
-    """A query FOR EACH row of a random table, on some streams."""
-    found: Counter[str] = Counter()
-
-    def by_threads(
-        rng: random.Random,
-        name: str,
-        query: Any,
-        ties: str | None,
-        matchers: Any,
-        tally: Any,
-        given: Callable[[], tuple[Any, Any]],
-        *,
-        streams: int,
-    ) -> None:
-        for _ in range(streams):
-            events, rules = given()
-            one = only_query(rng.choice([*matchers.values()]))
-            one = one.with_parameters(rule=rows_table(one, rules))
-            note, table = f"{name}: {query.text}{rules}", table_of(one.plan, events)
-            found[f"{compare(one, table, note)} FOR EACH"] += 1
-            compare(one, table, note, compact=True)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(test_random_parameters, "compare", by_threads)
-        test_random_parameters.check(seed, test_random_parameters.Counts())
-    return found
-
-
 def check(seed: int) -> Counter[str]:
     rng = random.Random(seed)
     with small_parts(rng) as ran:
         try:
-            if rng.random() < 0.15:
-                found = _check_rules(seed)
-            else:
-                found = Counter((_check_chain if rng.random() < 0.2 else _check_one)(rng))
+            found = Counter((_check_chain if rng.random() < 0.2 else _check_one)(rng))
         except Exception as problem:
             problem.add_note(f"seed {seed}")
             raise
