@@ -156,7 +156,7 @@ def _check(data: DataSet, table: pa.Table) -> None:
 
 
 def test_a_set_that_is_absent_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("data.NPM_FOLDER", Path("/nowhere"))
+    monkeypatch.setattr("data_sets.NPM_FOLDER", Path("/nowhere"))
     with pytest.raises(RuntimeError, match="prices: npm install --prefix /nowhere vega-datasets@"):
         SETS["prices"].table(10)
 
