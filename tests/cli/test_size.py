@@ -105,9 +105,9 @@ def _fields(shape: Shape) -> dict[str, Any]:
 def test_executors_follow_from_hours_and_hours_from_executors(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    batch = _json(capsys, KEYED, *AMOUNTS, "--hours", "0.5")["batch"]
+    batch = _json(capsys, KEYED, *AMOUNTS, "--hours", "0.1")["batch"]
     assert batch["executors"] > 1
-    assert batch["hours"]["value"] <= 0.5
+    assert batch["hours"]["value"] <= 0.1
     told = str(batch["executors"])
     again = _json(capsys, KEYED, *AMOUNTS, "--executors", told)["batch"]
     assert again["hours"]["value"] == pytest.approx(batch["hours"]["value"], rel=0.05)
