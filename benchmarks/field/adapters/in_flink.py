@@ -21,13 +21,11 @@ from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
-from child import Child
 from data_sets import SETS, DataSet
-from measured import process_seconds
-from pyarrow import csv
 from tasks import Task, tasks
 
-from adapters.adapter import CORES, Adapter, without
+from adapters.adapter import CORES, without
+from adapters.in_child import InChild
 
 _SOURCES = Path(__file__).resolve().parent.parent / "flink"
 # The collector that takes the least CPU time here.
@@ -62,7 +60,7 @@ def jdk() -> Path | None:
     return Path(found).resolve().parent if found else None
 
 
-class InFlinkCep(Adapter):
+class InFlinkCep(InChild):
     name, title, languages = "flink_cep", "FlinkCEP", ("flink_cep",)
     package = "apache-flink-libraries"
     how = (
@@ -77,9 +75,8 @@ class InFlinkCep(Adapter):
         "flink-table-runtime-*.jar",
     )
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        java = jdk()
+    def command(self) -> list[str]:
+        java, folder = jdk(), self.folder
         assert java is not None
         path = os.pathsep.join(map(str, jars(self.jars)))
         sources = [*_SOURCES.glob("*.java"), *(_written(folder, data) for data in SETS.values())]
@@ -89,9 +86,7 @@ class InFlinkCep(Adapter):
             raise RuntimeError(f"the patterns in Java: {made.stderr}")
         opened = [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
         path = os.pathsep.join([path, str(folder)])
-        self._child = Child(
-            [str(java / "java"), *_OPTIONS, *opened, "-cp", path, "Field", str(CORES)]
-        )
+        return [str(java / "java"), *_OPTIONS, *opened, "-cp", path, "Field", str(CORES)]
 
     @classmethod
     def lacking(cls) -> str | None:
@@ -103,25 +98,10 @@ class InFlinkCep(Adapter):
         return absent
 
     def load(self, data: DataSet, table: pa.Table) -> None:
-        path = self.folder / f"{data.name}.csv"
-        csv.write_csv(table, path, csv.WriteOptions(include_header=False, quoting_style="none"))
-        self._child.ask(f"load {data.name} {path}")
+        self._child.ask(f"load {data.name} {self.write(data, table)}")
 
     def run(self, task: Task, text: str) -> int:
         return int(self._child.ask(f"match {task.name}"))
-
-    def answer(self, task: Task) -> pa.Table:
-        path = self.folder / "rows.csv"
-        self._child.ask(f"write {path}")
-        if not path.stat().st_size:
-            return pa.table({name: pa.array([], pa.int64()) for name in task.answer})
-        return csv.read_csv(path, csv.ReadOptions(column_names=list(task.answer)))
-
-    def seconds(self) -> float:
-        return process_seconds(self._child.pid)
-
-    def close(self) -> None:
-        self._child.close()
 
 
 class InFlinkSql(InFlinkCep):

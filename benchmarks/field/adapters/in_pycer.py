@@ -17,13 +17,10 @@ import subprocess
 from pathlib import Path
 
 import pyarrow as pa
-from child import Child
 from data_sets import DataSet
-from measured import process_seconds
-from pyarrow import csv
 from tasks import Task
 
-from adapters.adapter import Adapter
+from adapters.in_child import InChild
 
 SIDE = Path(__file__).parent / "pycer_side.py"
 _TYPES = {"INT": "int", "LONG": "int", "DOUBLE": "double", "STRING": "string"}
@@ -38,16 +35,15 @@ def python() -> str | None:
     return found if not subprocess.run(asked, capture_output=True, check=False).returncode else None
 
 
-class InPycer(Adapter):
+class InPycer(InChild):
     name, title, languages = "pycer", "CORE (pycer)", ("pycer",)
     package = "pycer"
     how = "its offline server, over events made before; the rows are read off what it prints"
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def command(self) -> list[str]:
         found = python()
         assert found is not None
-        self._child = Child([found, str(SIDE)])
+        return [found, str(SIDE)]
 
     @classmethod
     def lacking(cls) -> str | None:
@@ -65,26 +61,11 @@ class InPycer(Adapter):
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
     def load(self, data: DataSet, table: pa.Table) -> None:
-        path = self.folder / f"{data.name}.csv"
         rows = table.select(["type", *(name for name in data.fields() if name != "type")])
-        csv.write_csv(rows, path, csv.WriteOptions(include_header=False, quoting_style="none"))
-        self._child.ask(f"load {path} {declared(data)}")
+        self._child.ask(f"load {self.write(data, rows)} {declared(data)}")
 
     def run(self, task: Task, text: str) -> int:
         return int(self._child.ask("query " + " ".join(text.split())))
-
-    def answer(self, task: Task) -> pa.Table:
-        path = self.folder / "rows.csv"
-        self._child.ask(f"write {path}")
-        if not path.stat().st_size:
-            return pa.table({name: pa.array([], pa.int64()) for name in task.answer})
-        return csv.read_csv(path, csv.ReadOptions(column_names=list(task.answer)))
-
-    def seconds(self) -> float:
-        return process_seconds(self._child.pid)
-
-    def close(self) -> None:
-        self._child.close()
 
 
 def declared(data: DataSet) -> str:

@@ -38,20 +38,13 @@ class Batch:
 
 
 @frozen
-class Stream:
-    """The amounts of a micro-batch of a stream, likewise. state: events that the state holds."""
+class Stream(Batch):
+    """The amounts of a micro-batch of a stream. state: events that the state holds."""
 
-    rows: float
-    keys: float
-    relevant: float
-    matches: float
-    in_window: float
-    tasks: float
-    text: float
     state: float
 
 
-def terms(shape: Shape, amounts: Batch | Stream) -> dict[str, float]:
+def terms(shape: Shape, amounts: Batch) -> dict[str, float]:
     """The amounts that costs are sums of, by their names."""
     kept = amounts.rows * amounts.relevant
     ends = min(amounts.matches, kept / shape.types)  # matches of one end travel together
