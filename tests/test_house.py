@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from textwrap import dedent
 
@@ -138,3 +139,12 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, script, *arguments], capture_output=True, text=True, check=False
     )
+
+
+def test_what_tests_import_by_a_bare_name_has_a_name_of_its_own() -> None:
+    """Which of two modules of one name is imported would hang on the order of the tests."""
+    packages = {path.parent for path in (ROOT / "tests").rglob("__init__.py")}
+    paths = [path for path in (ROOT / "tests").rglob("*.py") if path.parent not in packages]
+    paths += [*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "tools").glob("*.py")]
+    times = Counter(path.stem for path in paths if "golden" not in path.parts)
+    assert [name for name, number in times.items() if number > 1 and name != "conftest"] == []

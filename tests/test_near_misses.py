@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError, EventWarning
-from near import asked_of, by_compiler, by_reference, from_case, near_cases
+from near_answers import asked_of, by_compiler, by_reference, from_case, near_cases
 from reference import CelError as NoMeaning
 from reference import WorkLimitError
 from strategies_near import near_query_text, near_stream

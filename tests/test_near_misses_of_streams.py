@@ -11,7 +11,7 @@ import pytest
 from celc_runtime import EventError
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.rules.any_query import matches_of_table
-from near import TYPES, by_reference, near_cases, rows_of
+from near_answers import TYPES, by_reference, near_cases, rows_of
 from near_streams import (
     Row,
     at_time,

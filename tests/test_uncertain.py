@@ -18,7 +18,7 @@ from engines import interpreted, only_query, table_of
 from places import CASES
 from reference import difference
 from streams_by_hand import Operator, instant
-from uncertain import has_absence, on_a_clock, possible_answers, streamed_answer
+from uncertain_answers import has_absence, on_a_clock, possible_answers, streamed_answer
 
 import celc
 from celc.interfaces.cli import main

@@ -24,7 +24,8 @@ from types import ModuleType
 from typing import Any
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(BENCHMARKS))  # before this folder, which has a `cayuga` as well
+if not __package__:
+    sys.path[0] = str(BENCHMARKS)  # in place of this folder, which has a `cayuga` as well
 
 from celc_runtime.jit.kernels import compiling  # noqa: E402
 from common import environment  # noqa: E402

@@ -21,7 +21,7 @@ from reference import (
 )
 from reference.own_functions import given_functions
 from strategies_own_functions import CALLABLES
-from uncertain import possible_answer
+from uncertain_answers import possible_answer
 
 from .drafts import ORDER, Draft
 from .events import Events

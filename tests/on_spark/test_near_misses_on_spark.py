@@ -12,7 +12,7 @@ from celc_runtime import EventError, finish, split_late
 from celc_runtime.many.near.on_spark import as_on_spark
 from celc_runtime.plan.near.queries import TOLD
 from celc_runtime.stream.monitor import micro_batch
-from near import asked_of, compiled_near, near_cases
+from near_answers import asked_of, compiled_near, near_cases
 from stream_routes import (
     SETTINGS,
     events,

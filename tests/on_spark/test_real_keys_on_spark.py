@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from engines import interpreted, only_query
-from row_patterns import compiled as compiled_rows
+from row_cases import compiled as compiled_rows
 
 import celc
 

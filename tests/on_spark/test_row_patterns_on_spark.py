@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import EventError
 from celc_runtime.values.types import ddl_of
-from row_patterns import RowCase, compiled, row_cases, rows_of, same, table_of
+from row_cases import RowCase, compiled, row_cases, rows_of, same, table_of
 from spark_routes import has_table_functions
 
 import celc

@@ -18,7 +18,7 @@ from reference import difference
 from spark_routes import Way, answers, expected_form, told
 from stream_routes import SETTINGS, files, run, settings, together, write_files
 from streams_by_hand import instant
-from uncertain import FIRST, UNTIL, has_absence, in_numbers, on_a_clock, rows_on_a_clock
+from uncertain_answers import FIRST, UNTIL, has_absence, in_numbers, on_a_clock, rows_on_a_clock
 
 import celc
 

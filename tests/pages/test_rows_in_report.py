@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from engines import interpreted
-from row_patterns import row_cases, table_of
+from row_cases import row_cases, table_of
 from test_report import data_of, values
 
 import celc

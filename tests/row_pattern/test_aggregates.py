@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import EventError
 from engines import interpreted
-from row_patterns import compiled
+from row_cases import compiled
 
 from celc import CelError
 

@@ -11,7 +11,7 @@ from celc_runtime import EventError
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.row_pattern import able
 from engines import interpreted
-from row_patterns import compiled
+from row_cases import compiled
 
 from celc.diagnostics.source import Source
 from celc.row_pattern.compiler import compile_rows

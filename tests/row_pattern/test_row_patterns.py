@@ -15,7 +15,7 @@ from celc_runtime.row_pattern import passes, run
 from celc_runtime.row_pattern.tables import conforming_table
 from celc_runtime.run.feeding import read_all
 from engines import interpreted
-from row_patterns import RowCase, column_type, compiled, row_cases, rows_of, same, table_of
+from row_cases import RowCase, column_type, compiled, row_cases, rows_of, same, table_of
 
 import celc
 from celc import CelError

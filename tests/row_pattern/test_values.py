@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from engines import interpreted
-from row_patterns import compiled
+from row_cases import compiled
 
 
 def _measured(expression: str, columns: dict[str, pa.Array], types: str) -> pa.ChunkedArray:

@@ -10,7 +10,7 @@ import pytest
 from celc_runtime import EventError, WorkLimitError
 from engines import interpreted
 from reference.row_patterns import RunError, TooLong, answer
-from row_patterns import RowCase, compiled, row_cases, rows_of, same, table_of, written
+from row_cases import RowCase, compiled, row_cases, rows_of, same, table_of, written
 from strategies_rows import row_query, row_table, with_real_groups
 
 from celc.diagnostics.source import Source

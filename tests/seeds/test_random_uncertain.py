@@ -32,7 +32,7 @@ from seeds import compare_seeds
 from strategies import Feature, random_query
 from test_random import TOO_LARGE, Tally
 from test_random_parameters import for_each
-from uncertain import on_a_clock, possible_answer, possible_answers, streamed_answer
+from uncertain_answers import on_a_clock, possible_answer, possible_answers, streamed_answer
 
 import celc
 

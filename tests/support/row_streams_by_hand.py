@@ -13,7 +13,7 @@ from celc_runtime.row_pattern.tables import conforming_table
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.tasks import BucketTask
 from engines import interpreted
-from row_patterns import compiled
+from row_cases import compiled
 from streams_by_hand import Operator, micro_batches, microseconds, perhaps_in_sections
 
 

@@ -17,7 +17,7 @@ from celc_runtime.rules.rows import rows_of
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from engines import batches_of, in_parts, interpreted, only_query, plain_totals, table_of
-from row_patterns import compiled as compiled_rows
+from row_cases import compiled as compiled_rows
 from streams_by_hand import EVENT_TIME, instant, streamed
 
 import celc
