@@ -200,10 +200,20 @@ class TextComparer:
         if not _is_same(texts, right.dictionary):
             return False
         if self._distinct is None or not _is_same(texts, self._distinct):
-            if texts.null_count or len(pc.unique(texts)) < len(texts):
+            if not _is_distinct(texts):
                 return False
             self._distinct = texts
         return True
+
+
+def _is_distinct(texts: pa.Array) -> bool:
+    return not texts.null_count and len(pc.unique(texts)) == len(texts)
+
+
+def _has_distinct_texts(column: pa.DictionaryArray) -> bool:
+    """Whether texts are equal where their codes are; not looked for in a long dictionary."""
+    texts = column.dictionary
+    return pa.types.is_string(texts.type) and 2 * len(texts) < len(column) and _is_distinct(texts)
 
 
 def _is_same(one: pa.Array, other: pa.Array) -> bool:
@@ -216,6 +226,8 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 
 def differs(column: pa.Array) -> np.ndarray:
     """bool[rows − 1]: where a value differs from the one before; NULL = NULL, NaN = NaN."""
+    if pa.types.is_dictionary(column.type) and _has_distinct_texts(column):
+        column = column.indices  # a third of the time
     if is_whole(column):
         values = numbers(column)[0]  # a quarter of the time for few rows
         different: np.ndarray = values[1:] != values[:-1]

@@ -280,7 +280,11 @@ class RelevantRows:
         """(integers[rows], the codes of texts, −1 for NULL; the texts of these codes)."""
         if name not in self._coded:
             text = coded(self._events.column(name))
-            codes = np.asarray(text.indices.fill_null(-1) if text.null_count else text.indices)
+            codes, valid = numbers(text.indices)
+            if codes.dtype.kind == "u":
+                codes = codes.astype(np.int64)
+            if text.null_count:
+                codes = np.where(valid, codes, codes.dtype.type(-1))
             self._coded[name] = codes, text.dictionary.to_pylist()
         return self._coded[name]
 
@@ -342,9 +346,9 @@ class _Groups:
     """
 
     def __init__(self, rows: _Rows, codes: np.ndarray, names: list[str] | None = None) -> None:
-        order = np.argsort(codes, kind="stable")
+        order = _order_of(codes)
         ordered = codes[order]
-        self._rows = rows[order]
+        self._rows: _Rows = rows[order]
         begins = np.flatnonzero(np.r_[[True], ordered[1:] != ordered[:-1]][: len(rows)])
         self.codes = ordered[begins].tolist()
         ends = [*begins[1:].tolist(), len(rows)][: len(begins)]
@@ -355,3 +359,16 @@ class _Groups:
         """The rows with a code, or of its name."""
         begin, end = self._places.get(value, (0, 0))
         return self._rows[begin:end]
+
+
+def _order_of(codes: np.ndarray) -> np.ndarray:
+    """int64: the places of codes in ascending order, equal ones in theirs.
+
+    NumPy sorts numbers of 16 bits by their digits, in a fifth of the time of longer ones.
+    """
+    if len(codes) and codes.dtype.kind in "iu":
+        least = codes.min()
+        if int(codes.max()) - int(least) < 1 << 16:
+            codes = (codes - least).astype(np.uint16)
+    order: np.ndarray = np.argsort(codes, kind="stable")
+    return order

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.arrow.events.sorting import sorted_for
 from celc_runtime.arrow.tables.event_tables import batches_of, table_of
 from celc_runtime.many.groups import ReadingGroup, of_inputs, reading_all, reading_groups
@@ -36,6 +37,8 @@ def answers_of_all(
     if len(groups) > 1 and not isinstance(events, pa.Table):
         # A source that can be read only once is read here.
         events = table_of(of_inputs(reading_all(programs)), events)
+    if isinstance(events, pa.Table):
+        events = _with_coded_texts(events, groups)
     for group in groups:
         table, numbered = sorted_for(group.plan, table_of(group.reading, events))
         batches = table.to_batches(max_chunksize=_ROWS)
@@ -56,3 +59,12 @@ def answers_of_sorted(
     """The answers of a group to events in its order, in bounded memory. No query of it asks for a
     time that is known before (`Program.compares_late`)."""
     return read_all(ManyRuns(group), batches_of(group.reading, batches))
+
+
+def _with_coded_texts(events: pa.Table, groups: Iterable[ReadingGroup]) -> pa.Table:
+    """A table with its texts as codes: each group sorts it, and moves less then."""
+    read = {name for group in groups for name in names_read(group.plan)}
+    for place, name in enumerate(events.column_names):
+        if name in read and pa.types.is_string(events.schema.types[place]):
+            events = events.set_column(place, name, events.column(place).dictionary_encode())
+    return events

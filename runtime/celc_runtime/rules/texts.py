@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import coded
 from celc_runtime.plan.plan import Plan
@@ -43,9 +42,11 @@ def _shared(columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
     parts = {name: coded(column) for name, column in columns.items()}
     if not parts:
         return {}
-    texts = pc.unique(pa.concat_arrays([one.dictionary for one in parts.values()]))
-    found = {}
+    # All dictionaries as one column: each text is looked up once.
+    texts = pa.concat_arrays([one.dictionary for one in parts.values()]).dictionary_encode()
+    found, begin = {}, 0
     for name, one in parts.items():
-        places = pc.index_in(one.dictionary, texts)
-        found[name] = pa.DictionaryArray.from_arrays(places.take(one.indices), texts)
+        places = texts.indices.slice(begin, len(one.dictionary))
+        found[name] = pa.DictionaryArray.from_arrays(places.take(one.indices), texts.dictionary)
+        begin += len(places)
     return found

@@ -89,3 +89,32 @@ def test_numbers_are_compared_in_the_type_of_the_condition() -> None:
     ids = _events("AAA", id=[1, 7, 2])
     query = "SELECT * FROM S WHERE A AS x FILTER x.id IN (1, 5000000000) OR x.id = 7"
     assert _read(query, ids) == [0, 1]
+
+
+@pytest.mark.parametrize("step", [1, 1 << 15])  # far apart, codes do not fit 16 bits
+def test_rows_of_a_value_are_in_order(step: int) -> None:
+    values = [5, -3, None, 5, 0, -3, 5]
+    ids = [None if value is None else value * step for value in values]
+    for value in (5, -3, 0, 7):
+        query = f"SELECT * FROM S WHERE A AS x FILTER x.id = {value * step}"
+        rows = [row for row, one in enumerate(values) if one == value]
+        assert _read(query, _events("AAAAAAA", id=ids)) == rows
+
+
+def test_texts_come_in_each_form() -> None:
+    """Partitions of a column whose dictionary has a text twice, and of one with NULLs."""
+    text = f"""{DECLARATION}QUERY one: SELECT x, y FROM S WHERE A AS x ; B AS y PARTITION BY name
+    QUERY other: SELECT x, y FROM S WHERE (A AS x ; B AS y) FILTER x.name = y.name"""
+    with interpreted():
+        module = celc.compile(text, order_by="ts")
+    events = _events("AABBAB" * 3)
+    codes = pa.array([0, 1, 0, 2, None, 1] * 3, pa.int8())
+    twice = pa.DictionaryArray.from_arrays(codes, pa.array(["p", "q", "p"]))
+    place = events.column_names.index("name")
+    forms = [events.set_column(place, "name", one) for one in (twice, twice.cast(pa.string()))]
+    found = [module.match_all_table(one) for one in forms]
+    assert found[0] == found[1]
+    assert {name: len(rows) for name, rows in found[0].items()} == {
+        name: len(query.match_table(forms[1])) for name, query in module.queries.items()
+    }
+    assert all(map(len, found[0].values()))
