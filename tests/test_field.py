@@ -134,6 +134,17 @@ def test_the_example_of_the_readme_is_a_task() -> None:
     assert name in [task.name for task in tasks()]
 
 
+def test_the_readme_shows_the_sets_and_all_keys() -> None:
+    text = (ROOT / "benchmarks" / "field" / "README.md").read_text("utf-8")
+    for name, data in SETS.items():
+        columns = ", ".join(f"`{column}` {kind}" for column, kind in data.columns.items())
+        key = f"`{data.key}`" if data.key else "–"
+        kinds = ", ".join(data.types)
+        assert f"| `{name}` | {kinds} | {columns} | {key} | {data.unit} |" in text
+    for key in keys():
+        assert f"`{key}`" in text or f"`{key} =" in text, key
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_sets_have_their_columns_in_the_order_of_time(name: str) -> None:
     _check(SETS[name], SETS[name].small(500))
