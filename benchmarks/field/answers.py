@@ -60,3 +60,16 @@ def _difference(right: pa.Table, other: pa.Table) -> dict[str, Any]:
 
 def _rows(table: pa.Table) -> set[tuple[int, ...]]:
     return set(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def in_words(difference: dict[str, Any]) -> str:
+    """A difference in words, with a row of each kind: its ids, in the order of the answer."""
+    if "often" in difference:
+        return f"the same rows as the others, but some more or less often: {difference['often']:+,}"
+    kinds = ((difference["more"], "more", "rows"), (difference["fewer"], "fewer", "without"))
+    told = [
+        f"{many:,} row{'s' * (many != 1)} {what} than the others, as {tuple(difference[which][0])}"
+        for many, what, which in kinds
+        if many
+    ]
+    return ", and ".join(told)

@@ -31,8 +31,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE))
 
 import pyarrow as pa  # noqa: E402
-from adapters.every import NAMES, adapter  # noqa: E402
-from answers import Compared, compared  # noqa: E402
+from adapters.every import NAMES, adapter, keys  # noqa: E402
+from answers import Compared, compared, in_words  # noqa: E402
 from child import Child  # noqa: E402
 from data_sets import SETS, DataSet  # noqa: E402
 from pyarrow import parquet  # noqa: E402
@@ -88,11 +88,16 @@ class Engine:
     def _ask(self, **asked: str) -> dict[str, Any]:
         assert self.child is not None
         most = None if asked["do"] == "load" else self.most
+        line = json.dumps(asked)
         try:
-            found: dict[str, Any] = json.loads(self.child.ask(json.dumps(asked), most))
+            found: dict[str, Any] = json.loads(self.child.ask(line, most))
         except TimeoutError:
             self.child = None
             raise
+        except RuntimeError as error:  # without the line, which says nothing to a reader
+            raise RuntimeError(
+                str(error).removeprefix(f"{line}: ").removeprefix("error ")
+            ) from None
         return found
 
     def close(self) -> None:
@@ -249,14 +254,34 @@ def chosen_of(parts: str, sets: str) -> tuple[list[Task], dict[str, str]]:
     reason."""
     wanted = [name for name in SETS if not sets or name in sets.split(",")]
     absent = {name: lacking for name in wanted if (lacking := SETS[name].lacking()) is not None}
-    mine = [task for task in tasks() if task.data.name in wanted and task.data.name not in absent]
-    return [task for task in mine if any(part in task.name for part in parts.split(","))], absent
+    mine = [task for task in named(parts) if task.data.name in wanted]
+    return [task for task in mine if task.data.name not in absent], absent
+
+
+def named(parts: str) -> list[Task]:
+    """The tasks whose name has one of the texts.
+
+    Raises ValueError for a text that is in no name, and for a key of a task that nothing reads.
+    """
+    found = [task for task in tasks() if any(part in task.name for part in parts.split(","))]
+    for part in parts.split(","):
+        if not any(part in task.name for task in found):
+            raise ValueError(f"--tasks: no task has '{part}' in its name")
+    for task in found:
+        if strange := sorted(set(task.texts) - keys()):
+            raise ValueError(
+                f"{task.name}: no engine has the key {', '.join(strange)}; "
+                f"there are {', '.join(sorted(keys()))}"
+            )
+    return found
 
 
 def _told(figure: dict[str, Any]) -> str:
     line = f"{figure['task']:24} {adapter(figure['engine']).title:14} "
+    if figure.get("state") == "other":
+        return line + f"other    {in_words(figure['difference'])}: {figure['reason']}"
     if "steady" not in figure:
-        return line + f"{figure['state']:8} {figure.get('reason', '')[:90]}"
+        return line + f"{figure['state']:8} {figure.get('reason', '')}"
     times = "   ".join(
         f"{name} {figure[name]['cpu']:8.3f} s CPU {figure[name]['clock']:8.3f} s"
         for name in ("steady", "first")
@@ -289,9 +314,17 @@ def main() -> None:
         parser.error(
             f"--only: no such engine: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}"
         )
-    chosen, absent = chosen_of(asked.tasks, asked.data)
-    for name, lacking in absent.items():
-        print(f"left out: the data set {name}: {lacking}", file=sys.stderr)
+    if asked.data and (unknown := set(asked.data.split(",")) - set(SETS)):
+        parser.error(
+            f"--data: no such set: {', '.join(sorted(unknown))}; there are {', '.join(SETS)}"
+        )
+    try:
+        chosen, absent = chosen_of(asked.tasks, asked.data)
+    except ValueError as error:
+        parser.error(str(error))
+    for name in dict.fromkeys(task.data.name for task in named(asked.tasks)):
+        if name in absent:
+            print(f"left out: the data set {name}: {absent[name]}", file=sys.stderr)
     engines = engines_of(asked.only.split(","))
     for name in asked.only.split(","):
         if engines[name]["lacking"] is not None:

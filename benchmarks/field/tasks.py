@@ -64,7 +64,8 @@ def reasons() -> dict[str, dict[str, str]]:
 def tasks() -> tuple[Task, ...]:
     """All tasks, in the order of the data sets and of their files.
 
-    Raises ValueError for a task without words or answer, and for two of one name.
+    Raises ValueError for a file that is no TOML, for a task without words or answer, and for two of
+    one name.
     """
     found = [
         _task(name, SETS[path.stem], entry) for path in _files() for name, entry in _read(path)
@@ -86,7 +87,10 @@ def _files() -> list[Path]:
 
 
 def _read(path: Path) -> list[tuple[str, dict[str, object]]]:
-    return list(tomllib.loads(path.read_text("utf-8")).items())
+    try:
+        return list(tomllib.loads(path.read_text("utf-8")).items())
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"tasks/{path.name}: {error}") from error
 
 
 def _task(name: str, data: DataSet, entry: dict[str, object]) -> Task:

@@ -21,6 +21,8 @@ _PLACES = {
     "pycer": "in_pycer.InPycer",
 }
 NAMES = tuple(_PLACES)
+BESIDE = ("cel_types", "flink_key", "flink_rows", "epigrep_key")
+"""Keys of a task that say more of a text, and are none."""
 
 
 @cache
@@ -30,3 +32,8 @@ def adapter(name: str) -> type[Adapter]:
     module, kind = _PLACES[name].split(".")
     found: type[Adapter] = getattr(importlib.import_module(f"adapters.{module}"), kind)
     return found
+
+
+def keys() -> set[str]:
+    """The keys of a task that some engine reads."""
+    return {*BESIDE, *(language for name in NAMES for language in adapter(name).languages)}
