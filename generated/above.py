@@ -272,8 +272,8 @@ JOINS_1 = Joins(
     ),
     found="\n".join(
         [
-            "FROM x",
-            "JOIN y",
+            "FROM y",
+            "JOIN x",
             "  ON y.bucket = x.bucket",
             "  AND x.place < y.place",
             "  AND y.place - x.place <= 100",

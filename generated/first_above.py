@@ -298,8 +298,8 @@ JOINS_1 = Joins(
     ),
     found="\n".join(
         [
-            "FROM a",
-            "JOIN b",
+            "FROM b",
+            "JOIN a",
             "  ON b.bucket = a.bucket",
             "  AND a.place < b.place",
             "  AND b.place - a.place <= 100",

@@ -283,8 +283,8 @@ JOINS_1 = Joins(
     ),
     found="\n".join(
         [
-            "FROM x",
-            "JOIN C",
+            "FROM C",
+            "JOIN x",
             "  ON C.bucket = x.bucket",
             "  AND x.place < C.place",
             "  AND C.place - x.place <= 100",

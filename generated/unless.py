@@ -207,8 +207,8 @@ JOINS_1 = Joins(
     ),
     found="\n".join(
         [
-            "FROM a",
-            "JOIN c",
+            "FROM c",
+            "JOIN a",
             "  ON c.bucket = a.bucket",
             "  AND a.place < c.place",
             "  AND c.place - a.place <= 100",

@@ -276,6 +276,12 @@ class _Select:
             ready = tuple(one for names, one in waiting if names <= joined)
             waiting = [(names, one) for names, one in waiting if not names <= joined]
             joins.append(Joining(identifier(scan.name), (*self._together(scan.name), *ready)))
+        table: exp.Expr = identifier(self._root)
+        if len(joins) == 1 and self._has_buckets(self._relations.scans[1].name):
+            # Of two sides of one size Spark hashes the right one: that whose rows occur once.
+            (joined_with,) = joins
+            joins = [replace(joined_with, table=table)]
+            table = joined_with.table
         joins += self._deadline.joins(self._root)
         # The rest names no event at all.
         rest = [one for _, one in waiting]
@@ -283,7 +289,7 @@ class _Select:
         without = [Without(self._absent(one)) for one in self._relations.missing]
         return Select(
             tuple(self._outputs(positions=True)),
-            identifier(self._root),
+            table,
             joins=tuple(joins),
             where=(*rest, *without, _order_is_checked()),
             # Spark assumes that a table is as small as before its rows were repeated.

@@ -18,16 +18,16 @@ events AS (
 -- fails where the order of events is not certain
 order_check AS (
   SELECT CASE
-    WHEN MAX(untyped) > 0 THEN RAISE_ERROR('the column type of event types is NULL; every event needs a type')
-    WHEN MAX(unplaced) > 0 THEN RAISE_ERROR('the order column ts is NULL; every event needs a place in the order')
+    WHEN BOOL_OR(untyped) THEN RAISE_ERROR('the column type of event types is NULL; every event needs a type')
+    WHEN BOOL_OR(unplaced) THEN RAISE_ERROR('the order column ts is NULL; every event needs a place in the order')
     WHEN MAX(copies) > 1 THEN RAISE_ERROR('two events of a partition are equal in the order, so none comes before the other: ts')
     ELSE TRUE
   END AS passed
   FROM (
-    SELECT COUNT(*) - COUNT(`type`) AS untyped, COUNT(*) - COUNT(`ts`) AS unplaced, COUNT(*) AS copies
+    SELECT `type` IS NULL AS untyped, `ts` IS NULL AS unplaced, COUNT(*) AS copies
     FROM `Site`
     WHERE `type` IN ('Login', 'Mailed') OR `type` IS NULL
-    GROUP BY `account`, `ts`
+    GROUP BY `type` IS NULL, `account`, `ts`
   ) AS places
 ),
 -- before: the first event of a match

@@ -18,12 +18,12 @@ events AS (
 -- fails where the order of events is not certain
 order_check AS (
   SELECT CASE
-    WHEN MAX(unplaced) > 0 THEN RAISE_ERROR('the order column ts is NULL; every event needs a place in the order')
+    WHEN BOOL_OR(unplaced) THEN RAISE_ERROR('the order column ts is NULL; every event needs a place in the order')
     WHEN MAX(copies) > 1 THEN RAISE_ERROR('two events of a partition are equal in the order, so none comes before the other: ts')
     ELSE TRUE
   END AS passed
   FROM (
-    SELECT COUNT(*) - COUNT(`ts`) AS unplaced, COUNT(*) AS copies
+    SELECT `ts` IS NULL AS unplaced, COUNT(*) AS copies
     FROM `Payments`
     GROUP BY `card`, `ts`
   ) AS places
@@ -49,8 +49,8 @@ SELECT
   there.event_time AS end_time,
   here.city AS from_city,
   there.city AS to_city
-FROM here
-JOIN there
+FROM there
+JOIN here
   ON there.bucket = here.bucket
   AND there.card IS NOT DISTINCT FROM here.card
   AND there.place = here.place + 1

@@ -24,16 +24,16 @@ events AS (
 -- fails where the order of events is not certain
 order_check AS (
   SELECT CASE
-    WHEN MAX(untyped) > 0 THEN ERROR('the column type of event types is NULL; every event needs a type')
-    WHEN MAX(unplaced) > 0 THEN ERROR('the order column ts is NULL; every event needs a place in the order')
+    WHEN BOOL_OR(untyped) THEN ERROR('the column type of event types is NULL; every event needs a type')
+    WHEN BOOL_OR(unplaced) THEN ERROR('the order column ts is NULL; every event needs a place in the order')
     WHEN MAX(copies) > 1 THEN ERROR('two events of a partition are equal in the order, so none comes before the other: ts')
     ELSE TRUE
   END AS passed
   FROM (
-    SELECT COUNT(*) - COUNT("type") AS untyped, COUNT(*) - COUNT("ts") AS unplaced, COUNT(*) AS copies
+    SELECT "type" IS NULL AS untyped, "ts" IS NULL AS unplaced, COUNT(*) AS copies
     FROM "readings"
     WHERE "type" IN ('T', 'H') OR "type" IS NULL
-    GROUP BY "id", "ts"
+    GROUP BY "type" IS NULL, "id", "ts"
   ) AS places
 ),
 -- hot: the first event of a match

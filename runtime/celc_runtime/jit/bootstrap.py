@@ -39,6 +39,7 @@ _PACKAGE = "celc_runtime"
 _ENTRY = "celc_query.py"
 TOLD = "__celc_told__"
 _MOST_BYTES = 512 << 20
+_DIGEST = 64
 _DAY = 86_400
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -466,8 +467,14 @@ def provide(runtime: dict[str, str]) -> ModuleType:
 
 @cache
 def _unpacked(packed: bytes) -> dict[str, str]:
-    texts: dict[str, str] = json.loads(lzma.decompress(packed))
+    texts: dict[str, str] = json.loads(lzma.decompress(packed[_DIGEST:]))
     return texts
+
+
+@cache
+def _is_installed(digest: bytes) -> bool:
+    """Whether this process would import the very runtime that has this digest."""
+    return digest_of(installed_sources()).encode() == digest
 
 
 _frozen_modules = 0
@@ -493,16 +500,17 @@ def restore(text: str | bytes, packed: bytes, options: dict[str, object], query:
     """The query named `query` from its module's text, with its options.
 
     text: of the module; bytes are the text in the format of lzma.
-    packed: the runtime's modules, source texts by name, as JSON in the format of lzma; empty for a
-    standalone module, which brings them. A process that already has this very runtime uses it. All
-    others use a copy under a name of its own, which no other version can clash with.
+    packed: the digest of the runtime's modules, then their source texts by name, as JSON in the
+    format of lzma; empty for a standalone module, which brings them. A process that already has
+    this very runtime uses it. All others use a copy under a name of its own, which no other version
+    can clash with.
     """
     if isinstance(text, bytes):
         text = lzma.decompress(text).decode()
     entry = {_ENTRY: text}
     package = _PACKAGE
     try:
-        if packed and _unpacked(packed) != installed_sources():
+        if packed and not _is_installed(packed[:_DIGEST]):
             package = provide(_unpacked(packed)).__name__
         name = f"celc_query_{digest_of({**entry, 'package': package})[:16]}"
         module = _imported(name, entry, package)

@@ -194,31 +194,32 @@ def _without_sign(plan: Plan, name: str, sql: str) -> str:
 
 
 def _order_check(plan: Plan, table: str, dialect: str, *, typed: bool) -> list[str]:
-    counts = ["COUNT(*) AS copies"]
-    tests = [("copies", 1, _TIED.format(", ".join(_order_names(plan))))]
+    """What is NULL is seen by the groups, so that they have nothing but rows to count."""
+    shown = ["COUNT(*) AS copies"]
+    tests = [("MAX(copies) > 1", _TIED.format(", ".join(_order_names(plan))))]
+    groups = [*_key_values(plan, dialect), *_order(plan, dialect)]
     for place, name in reversed([*enumerate(plan.source.order_by, start=1)]):
-        count = "unplaced" if len(plan.source.order_by) == 1 else f"unplaced_{place}"
-        counts.insert(0, f"COUNT(*) - COUNT({_column(name, dialect)}) AS {count}")
-        tests.insert(0, (count, 0, _NULL.format(name)))
+        unplaced = "unplaced" if len(plan.source.order_by) == 1 else f"unplaced_{place}"
+        shown.insert(0, f"{_column(name, dialect)} IS NULL AS {unplaced}")
+        tests.insert(0, (f"BOOL_OR({unplaced})", _NULL.format(name)))
     if plan.source.type_column or typed:
-        counts.insert(0, f"COUNT(*) - COUNT({_column(plan.source.type_name, dialect)}) AS untyped")
-        tests.insert(0, ("untyped", 0, _UNTYPED.format(plan.source.type_name)))
+        untyped = f"{_column(plan.source.type_name, dialect)} IS NULL"
+        shown.insert(0, f"{untyped} AS untyped")
+        tests.insert(0, ("BOOL_OR(untyped)", _UNTYPED.format(plan.source.type_name)))
+        groups.insert(0, untyped)
     fails = "RAISE_ERROR" if dialect == SPARK else "ERROR"
     where = _where(plan, dialect, typed=typed, with_null=True)
     return [
         "order_check AS (",
         "  SELECT CASE",
-        *(
-            f"    WHEN MAX({count}) > {most} THEN {fails}({_text(why, dialect)})"
-            for count, most, why in tests
-        ),
+        *(f"    WHEN {test} THEN {fails}({_text(why, dialect)})" for test, why in tests),
         "    ELSE TRUE",
         "  END AS passed",
         "  FROM (",
-        f"    SELECT {', '.join(counts)}",
+        f"    SELECT {', '.join(shown)}",
         f"    FROM {table}",
         *(f"  {line}" for line in where),
-        f"    GROUP BY {', '.join([*_key_values(plan, dialect), *_order(plan, dialect)])}",
+        f"    GROUP BY {', '.join(groups)}",
         "  ) AS places",
         "),",
     ]

@@ -10,7 +10,8 @@ import pyarrow as pa
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.spark.input.columns import column_named
-from celc_runtime.spark.input.pipelines import given_ddl, still_known
+from celc_runtime.spark.input.ddl import schema_of_ddl
+from celc_runtime.spark.input.pipelines import still_known
 from celc_runtime.spark.sql import check_function
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def matched_frame(plan: RowPlan, match: Any, rows: DataFrame) -> DataFrame:
     keys, order = _sort(plan)
     spread = chosen.repartition(*keys) if keys else chosen.repartition(1)
     ordered = spread.sortWithinPartitions(*keys, *order) if keys or order else spread
-    return ordered.mapInArrow(match, given_ddl(rows.sparkSession, plan.output_ddl()))
+    return ordered.mapInArrow(match, schema_of_ddl(plan.output_ddl()))
 
 
 def plan_text(plan: RowPlan, rows: DataFrame) -> str:

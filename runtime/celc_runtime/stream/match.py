@@ -36,11 +36,11 @@ from celc_runtime.spark.input.columns import (
     mapped,
     needed_columns,
 )
+from celc_runtime.spark.input.ddl import schema_of_ddl
 from celc_runtime.spark.input.key_columns import utc_instant
 from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.input.pipelines import (
     as_ddl,
-    given_ddl,
     is_stream,
     still_known,
 )
@@ -400,18 +400,17 @@ def in_buckets(
 
     processor = bucket_processor(task, api, state)
     check_size(rows.sparkSession, processor)
-    spark = rows.sparkSession
     blocks = mapped(rows, packing, PACKED_DDL)
     if beside is not None:
         blocks = blocks.union(beside)
     grouped = blocks.groupBy("bucket")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
-    steps = run(processor, given_ddl(spark, step_ddl), "append", "EventTime")
+    steps = run(processor, schema_of_ddl(step_ddl), "append", "EventTime")
     steps = steps.observe(
         METRICS + metrics,
         *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
     )
-    return as_ddl(steps, step_ddl).mapInArrow(unpacking, given_ddl(spark, ddl))
+    return as_ddl(steps, step_ddl).mapInArrow(unpacking, schema_of_ddl(ddl))
 
 
 def _ddl(plan: Plan, options: StreamOptions) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 import celc_runtime
 import pytest
-from celc_runtime.jit import bootstrap, contents, kernels, machine_code
+from celc_runtime.jit import bootstrap, contents, kernels, machine_code, shipping
 from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, run, started
 
 import celc
@@ -245,6 +245,23 @@ def fresh() -> Iterator[None]:
         vars(warnings).pop("__celc_warned__", None)
         if _ == 0:
             yield
+
+
+@pytest.mark.usefixtures("fresh")
+def test_the_runtime_is_packed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A next process sends the packed texts that are kept, unless they have been damaged."""
+    monkeypatch.setenv("CELC_CACHE_DIR", str(tmp_path))
+    pack = shipping._packed_runtime.__wrapped__
+    packed = pack()
+    sources = shipping.runtime_sources()
+    assert packed.startswith(bootstrap.digest_of(sources).encode())
+    assert bootstrap._unpacked(packed) == sources
+    (kept,) = tmp_path.glob("*.texts")
+    with monkeypatch.context() as patch:
+        patch.setattr(shipping, "_compressed", None)  # nothing is packed
+        assert pack() == packed
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert pack() == packed
 
 
 def _root(monkeypatch: pytest.MonkeyPatch, **env: object) -> Path | None:

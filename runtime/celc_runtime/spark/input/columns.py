@@ -14,7 +14,8 @@ from celc_runtime.arrow.events.paths import Fields, missing_error, path_of, wire
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.plan.schemas import input_schema
-from celc_runtime.spark.input.pipelines import given_ddl, still_known
+from celc_runtime.spark.input.ddl import schema_of_ddl
+from celc_runtime.spark.input.pipelines import still_known
 from celc_runtime.values.types import (
     ArrayType,
     DataType,
@@ -192,7 +193,7 @@ def mapped(
     names = [wire_name(name) for name in frame.columns]
     if names != frame.columns:
         frame = frame.toDF(*names)
-    schema = given_ddl(frame.sparkSession, ddl)
+    schema = schema_of_ddl(ddl)
     return (frame if counting is None else counting(frame)).mapInArrow(function, schema)
 
 

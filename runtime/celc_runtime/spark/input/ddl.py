@@ -1,6 +1,7 @@
 """Schemas in Spark's notation, as celc writes them, read without Spark.
 
-PySpark asks the server of a Connect session what a text means, and a pipeline allows no question.
+PySpark asks Spark what a text means, which is one call of the JVM or one question to the server of
+a Connect session, and a pipeline allows no question at all.
 """
 
 from __future__ import annotations

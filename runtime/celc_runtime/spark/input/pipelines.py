@@ -157,9 +157,3 @@ def schema_of(types: Mapping[str, str]) -> StructType:
     return schema_of_ddl(
         ", ".join(f"{quoted(name)} {ddl_of(type)}" for name, type in types.items())
     )
-
-
-def given_ddl(spark: SparkSession, ddl: str) -> Any:
-    """A schema in Spark's notation as PySpark's functions take it; in a query function without a
-    question about its meaning."""
-    return schema_of_ddl(ddl) if in_query_function(spark) else ddl
