@@ -142,7 +142,7 @@ def phases(tasks: Sequence[Task]) -> dict[str, Any]:
         "held": round(metric("Executor Run Time") / 1e3, 2),
         "reading": round(total("scan time") / 1e3, 2),
         "shuffle": round(waiting + writing, 2),
-        "python": round(total("time to run Python workers") / 1e3, 2),
+        "python": round(total("time to execute Python code") / 1e3, 2),
         "gc": round(metric("JVM GC Time") / 1e3, 2),
         "shuffled": sum(task.shuffled for task in tasks),
         "sent": total("data sent to Python workers"),
@@ -215,26 +215,37 @@ _HEAD = f"| cluster, route | {' | '.join(_COLUMNS)} |\n| --- |{' ---: |' * len(_
 
 
 def table(lines: Sequence[dict[str, Any]]) -> str:
-    """The table of a record, of each route the turn of the least CPU."""
-    (machine,) = [line for line in lines if "commit" in line]
-    least: dict[tuple[str, str], dict[str, Any]] = {}
+    """The tables of a record, one for each number of rows; of each route the turn of the least CPU.
+
+    lines: of each run what `environment` says, and then its jobs.
+    """
+    sizes: dict[tuple[int, int], dict[tuple[str, str], dict[str, Any]]] = {}
+    machine: dict[str, Any] = {}
     for line in lines:
-        if "route" in line:
-            key = line["kind"], line["route"]
-            if key not in least or line["seconds"] < least[key]["seconds"]:
-                least[key] = line
-    rows = [
-        f"| {kind}, {route} | {one['rows']:,} | {one['seconds']:.1f} | {one['clock']:.1f} "
-        f"| {one['held']:.1f} | {one['reading']:.1f} | {one['shuffle']:.1f} | {one['python']:.1f} "
-        f"| {one['gc']:.1f} | {one['shuffled'] / 2**20:.1f} |\n"
-        for (kind, route), one in least.items()
-    ]
-    about = (
-        f"{machine['events']:,} rows, half of them of one key and the others of "
-        f"{machine['keys']:,}, on {machine['date']}, {machine['machine']}, {machine['cores']} "
-        "cores. Seconds, and MiB shuffled:\n\n"
+        if "commit" in line:
+            machine = line
+            continue
+        least = sizes.setdefault((machine["events"], machine["keys"]), {})
+        key = line["kind"], line["route"]
+        if key not in least or line["seconds"] < least[key]["seconds"]:
+            least[key] = line
+    made = f"On {machine['machine']}, {machine['cores']} cores, {machine['date']}; seconds.\n"
+    for (rows, keys), least in sizes.items():
+        made += f"\n{rows:,} rows, half of them of one key and the others of {keys:,}:\n\n{_HEAD}"
+        made += "".join(map(_row, least.values()))
+    return made
+
+
+def _row(one: dict[str, Any]) -> str:
+    phases = (
+        one[name] for name in ("seconds", "clock", "held", "reading", "shuffle", "python", "gc")
     )
-    return about + _HEAD + "".join(rows)
+    cells = [f"{one['rows']:,}", *(f"{seconds:.1f}" for seconds in phases)]
+    return f"| {one['kind']}, {one['route']} | {' | '.join(cells)} | {_mib(one['shuffled'])} |\n"
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.1f} MiB"
 
 
 def write_page(record: Path) -> None:
@@ -271,14 +282,14 @@ def main() -> int:
         return 0
     keys = given.keys or max(1, given.rows // 100)
     machine = {**environment("benchmarks/cluster.py", given.rows), "keys": keys}
+    lines: list[dict[str, Any]] = [machine]
     with tempfile.TemporaryDirectory(prefix="celc-cluster-", dir=given.folder) as folder:
-        found = measure(
-            Data(Path(folder), given.rows, keys), given.kinds, given.routes, given.turns
-        )
+        data = Data(Path(folder), given.rows, keys)
+        for one in measure(data, given.kinds, given.routes, given.turns):
+            lines.append(asdict(one))
     if given.record:
         with (RECORDS / f"cluster-{machine['date']}.jsonl").open("a", encoding="utf-8") as out:
-            for line in (machine, *map(asdict, found)):
-                out.write(json.dumps(line) + "\n")
+            out.write("".join(f"{json.dumps(line)}\n" for line in lines))
     return 0
 
 

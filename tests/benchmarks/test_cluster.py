@@ -83,7 +83,7 @@ def test_phases_are_what_tasks_tell(tmp_path: Path) -> None:
         "Shuffle Read Metrics": {"Fetch Wait Time": 30},
         "Shuffle Write Metrics": {"Shuffle Write Time": 70_000_000, "Shuffle Bytes Written": 9},
     }
-    sums = {"scan_time": 250, "time_to_run_Python_workers": 800}
+    sums = {"scan_time": 250, "time_to_execute_Python_code": 800}
     started = {"Event": "SparkListenerJobStart", "Job ID": 0, "Stage IDs": [0]}
     ended = {"Event": "SparkListenerJobEnd", "Job ID": 0}
     whole, lost = _task("Success", metrics, **sums), _task("ExecutorLostFailure", None)
@@ -134,6 +134,8 @@ def test_the_table_has_the_turn_of_the_least_cpu(
         _measured(),
         _measured(seconds=8.0),
         _measured(seconds=8.5),
+        {**machine, "commit": "1", "events": 7000},
+        _measured(seconds=7.0),
     ]
     record, page = tmp_path / "record.jsonl", tmp_path / "page.md"
     record.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -144,9 +146,12 @@ def test_the_table_has_the_turn_of_the_least_cpu(
     assert text.startswith(f"before\n{cluster.BEGIN}\n")
     assert text.endswith(f"{cluster.END}\nafter\n")
     assert "5,000 rows, half of them of one key and the others of 50" in text
-    assert "| standalone, match | 1,234 | 8.0 | 4.0 | 1.0 | 1.0 | 1.0 | 1.0 | 1.0 | 3.0 |" in text
+    assert (
+        "| standalone, match | 1,234 | 8.0 | 4.0 | 1.0 | 1.0 | 1.0 | 1.0 | 1.0 | 3.0 MiB |" in text
+    )
     assert "old" not in text
-    assert text.count("standalone") == 1
+    assert "7,000 rows" in text
+    assert [line.split(" | ")[2] for line in text.splitlines() if "match" in line] == ["8.0", "7.0"]
 
 
 @pytest.mark.long
@@ -159,6 +164,5 @@ def test_routes_on_a_cluster(kind: str, tmp_path: Path) -> None:
     over_connect = kind == "connect"
     assert titles == ([*cluster.OVER_CONNECT] if over_connect else [*ROUTES, *killed])
     assert all(one.failed > 0 for one in found if one.route in killed)
-    assert len(found[0].kernels) == EXECUTORS
     assert all(count > 0 for count in found[-1].kernels.values())
-    assert len(found[-1].kernels) == EXECUTORS + (0 if over_connect else len(killed))
+    assert len(found[-1].kernels) > (2 if over_connect else EXECUTORS)  # those of later ones, too
