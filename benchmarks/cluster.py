@@ -22,7 +22,7 @@ import multiprocessing
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,7 +39,7 @@ from cluster_routes import (
     answer_on_spark,
     write,
 )
-from clusters import KINDS, Cluster, cluster, killed_during
+from clusters import EXECUTORS, KINDS, Cluster, cluster, killed_during
 from common import environment
 from event_log import Task
 from processes import seconds_of
@@ -52,6 +52,9 @@ OVER_CONNECT = ("match", "SQL", "FOR EACH", "statement", "stream")
 """The routes whose calls Connect has in ways of its own; the plans of the others are the same."""
 
 KILLED = ("match", "stream")
+
+ROWS_OF_A_TASK = 1_000_000
+"""For each of which a shuffle has a partition, so that workers need some hundred megabytes."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,8 @@ def on_cluster(
             raise RuntimeError(f"{kind}, {title}: no task was lost")
         found.append(one)
 
-    with cluster(kind, data.folder / kind) as running:
+    partitions = max(2 * EXECUTORS, data.rows // ROWS_OF_A_TASK)
+    with cluster(kind, data.folder / kind, partitions) as running:
         watched = Watched(kind, running)
         for route in routes:
             for turn in range(turns):
@@ -282,29 +286,34 @@ def main() -> int:
         return 0
     keys = given.keys or max(1, given.rows // 100)
     machine = {**environment("benchmarks/cluster.py", given.rows), "keys": keys}
-    lines: list[dict[str, Any]] = [machine]
+    record = RECORDS / f"cluster-{machine['date']}.jsonl" if given.record else None
+    keep(record, machine)
     with tempfile.TemporaryDirectory(prefix="celc-cluster-", dir=given.folder) as folder:
-        data = Data(Path(folder), given.rows, keys)
+        data = Data(Path(folder).resolve(), given.rows, keys)
         for one in measure(data, given.kinds, given.routes, given.turns):
-            lines.append(asdict(one))
-    if given.record:
-        with (RECORDS / f"cluster-{machine['date']}.jsonl").open("a", encoding="utf-8") as out:
-            out.write("".join(f"{json.dumps(line)}\n" for line in lines))
+            keep(record, asdict(one))
     return 0
 
 
-def measure(data: Data, kinds: Sequence[str], routes: Sequence[str], turns: int) -> list[Measured]:
+def keep(record: Path | None, line: dict[str, Any]) -> None:
+    """Add a line to a record."""
+    if record is not None:
+        with record.open("a", encoding="utf-8") as lines:
+            lines.write(f"{json.dumps(line)}\n")
+
+
+def measure(
+    data: Data, kinds: Sequence[str], routes: Sequence[str], turns: int
+) -> Iterator[Measured]:
     """Write events, and run routes on each kind of cluster, in processes of their own."""
     write(data)
     begun = time.perf_counter()
     names = [*dict.fromkeys(ROUTES[route][0] for route in routes)]
     wanted = _apart(answers_of_one_machine, data, names)
     print(f"one machine: {time.perf_counter() - begun:.1f} s", flush=True)
-    found = []
     for kind in kinds:
         chosen = [route for route in routes if kind != "connect" or route in OVER_CONNECT]
-        found += _apart(on_cluster, kind, data, chosen, turns, wanted)
-    return found
+        yield from _apart(on_cluster, kind, data, chosen, turns, wanted)
 
 
 def _apart(function: Callable[..., Any], *given: Any) -> Any:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 EXECUTORS = 3
 WORKER_MB = 1024
-"""Memory of a worker, which its executor has; Python workers are beside it."""
+"""Memory of a worker, as Spark counts it: Python workers are beside it."""
+
+EXECUTOR_MB = 768
+"""Memory of the JVM of its executor."""
 
 KINDS = ("local-cluster", "standalone", "connect")
 _MASTER = f"local-cluster[{EXECUTORS},1,{WORKER_MB}]"
@@ -55,19 +58,22 @@ class Cluster(NamedTuple):
         """The machine code of each executor: names of files, with the times at which they came."""
         found: dict[str, dict[str, int]] = {}
         for place in ("spark", "worker-*"):
-            for path in self.folder.glob(f"{place}/work/app-*/*/celc-cache/*.kernel"):
-                executor = found.setdefault(path.parent.parent.name, {})
-                executor[path.name] = path.stat().st_mtime_ns
+            for executor in self.folder.glob(f"{place}/work/app-*/[0-9]*"):
+                made = found.setdefault(executor.name, {})
+                # Over Connect each session has a folder of its own below that of the executor.
+                for path in executor.rglob("celc-cache/*.kernel"):
+                    made[path.name] = path.stat().st_mtime_ns
         return found
 
 
 @contextmanager
-def cluster(kind: str, folder: Path) -> Iterator[Cluster]:
-    """A cluster with a session; folder: must not be there. kind: of KINDS.
+def cluster(kind: str, folder: Path, partitions: int) -> Iterator[Cluster]:
+    """A cluster with a session. kind: of KINDS. folder: is made. partitions: of a shuffle.
 
     One in the life of a process: PySpark has one JVM, and one kind of session.
     """
     (folder / "log").mkdir(parents=True)
+    os.chdir(folder)  # a worker of the driver, which plans table functions, has its cache here
     os.environ |= {
         "SPARK_HOME": str(_home(folder)),
         "PYSPARK_PYTHON": str(_worker_python(folder)),
@@ -76,9 +82,10 @@ def cluster(kind: str, folder: Path) -> Iterator[Cluster]:
     set_environment()
     with ExitStack() as stack:
         if kind == "standalone":
-            settings = _settings(folder, stack.enter_context(_masters(folder)))
+            master = stack.enter_context(_masters(folder))
         else:
-            settings = _settings(folder, _MASTER)
+            master = _MASTER
+        settings = _settings(folder, master, partitions)
         if kind == "connect":
             spark = stack.enter_context(_connected(folder, settings))
         else:
@@ -86,11 +93,11 @@ def cluster(kind: str, folder: Path) -> Iterator[Cluster]:
         yield Cluster(spark, folder)
 
 
-def _settings(folder: Path, master: str) -> dict[str, str]:
+def _settings(folder: Path, master: str, partitions: int) -> dict[str, str]:
     return {
         "spark.master": master,
         "spark.cores.max": str(EXECUTORS),
-        "spark.executor.memory": f"{WORKER_MB}m",
+        "spark.executor.memory": f"{EXECUTOR_MB}m",
         "spark.driver.memory": "1g",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -98,7 +105,7 @@ def _settings(folder: Path, master: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.locality.wait": "0",  # any executor may have any file
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(2 * EXECUTORS),
+        "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.adaptive.coalescePartitions.enabled": "false",  # work for all executors
         "spark.executorEnv.CELC_CACHE_DIR": "celc-cache",
         "spark.sql.streaming.stateStore.providerClass": (
@@ -151,11 +158,10 @@ def _masters(folder: Path) -> Iterator[str]:
     options = [*place, "--cores", "1", "--memory", f"{WORKER_MB}m"]
     with ExitStack() as stack:
 
-        def start(name: str, *words: str) -> None:
-            stack.enter_context(_process(folder, name, ["spark-class", *words]))
+        def start(name: str, *words: str) -> subprocess.Popen[bytes]:
+            return stack.enter_context(_process(folder, name, ["spark-class", *words]))
 
-        start("master", f"{room}.master.Master", *place, "--port", str(port))
-        _listening(port)
+        _listening(start("master", f"{room}.master.Master", *place, "--port", str(port)), port)
         for number in range(EXECUTORS):
             work = ["--work-dir", str(folder / f"worker-{number}" / "work")]
             start(f"worker {number}", f"{room}.worker.Worker", *options, *work, master)
@@ -170,8 +176,8 @@ def _connected(folder: Path, settings: dict[str, str]) -> Iterator[SparkSession]
     words = ["spark-submit", "--class", name]
     for key, value in {**settings, "spark.connect.grpc.binding.port": str(port)}.items():
         words += ["--conf", f"{key}={value}"]
-    with _process(folder, "connect", [*words, "spark-internal"]):
-        _listening(port)
+    with _process(folder, "connect", [*words, "spark-internal"], memory="1g") as server:
+        _listening(server, port)
         from pyspark.sql import SparkSession
 
         spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
@@ -182,16 +188,18 @@ def _connected(folder: Path, settings: dict[str, str]) -> Iterator[SparkSession]
 
 
 @contextmanager
-def _process(folder: Path, name: str, words: list[str]) -> Iterator[None]:
+def _process(
+    folder: Path, name: str, words: list[str], memory: str = "256m"
+) -> Iterator[subprocess.Popen[bytes]]:
     """A program of Spark's; what it says is in a file of its name."""
     program = Path(os.environ["SPARK_HOME"]) / "bin" / words[0]
-    memory = os.environ | {"SPARK_DAEMON_MEMORY": "256m", "SPARK_NO_DAEMONIZE": "1"}
+    environment = os.environ | {"SPARK_DAEMON_MEMORY": memory, "SPARK_NO_DAEMONIZE": "1"}
     with (folder / f"{name}.txt").open("wb") as said:
         running = subprocess.Popen(
-            [program, *words[1:]], stdout=said, stderr=subprocess.STDOUT, env=memory
+            [program, *words[1:]], stdout=said, stderr=subprocess.STDOUT, env=environment
         )
     try:
-        yield
+        yield running
     finally:
         end_tree(running.pid)
         running.wait()
@@ -203,10 +211,12 @@ def _free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def _listening(port: int) -> None:
-    """Wait for a program that takes calls."""
+def _listening(program: subprocess.Popen[bytes], port: int) -> None:
+    """Wait for a program that takes calls; raises RuntimeError where it ends."""
 
     def answers() -> bool:
+        if program.poll() is not None:
+            raise RuntimeError(f"{program.args!r} has ended with code {program.returncode}")
         with socket.socket() as one:
             return one.connect_ex(("127.0.0.1", port)) == 0
 

@@ -158,11 +158,12 @@ def test_the_table_has_the_turn_of_the_least_cpu(
 @pytest.mark.parametrize("kind", KINDS)
 def test_routes_on_a_cluster(kind: str, tmp_path: Path) -> None:
     """Equal answers of every route, with an executor killed and without: `measure` compares."""
-    found = cluster.measure(Data(tmp_path / "data", 300_000, 3_000), [kind], [*ROUTES], turns=1)
+    data = Data(tmp_path / "data", 300_000, 3_000)
+    found = [*cluster.measure(data, [kind], [*ROUTES], turns=1)]
     titles = [one.route for one in found]
     killed = [f"{route}, an executor killed" for route in cluster.KILLED]
     over_connect = kind == "connect"
     assert titles == ([*cluster.OVER_CONNECT] if over_connect else [*ROUTES, *killed])
     assert all(one.failed > 0 for one in found if one.route in killed)
-    assert all(count > 0 for count in found[-1].kernels.values())
-    assert len(found[-1].kernels) > (2 if over_connect else EXECUTORS)  # those of later ones, too
+    # Those that Spark started for killed ones may have made none yet.
+    assert sum(count > 0 for count in found[-1].kernels.values()) >= EXECUTORS
