@@ -169,7 +169,8 @@ def on_cluster(
     wanted: the answer of each query. To be called once in a process. Raises RuntimeError for
     another answer, and where a kill has hit no task.
     """
-    queries, found = Queries(data), []
+    queries = Queries(data)
+    found: list[Measured] = []
 
     def add(route: str, turn: int, killed: bool) -> None:
         name, run = ROUTES[route]
