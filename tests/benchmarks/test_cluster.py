@@ -103,7 +103,7 @@ def test_a_log_with_an_open_job_is_not_settled(tmp_path: Path) -> None:
 def test_a_kernel_that_an_executor_makes_twice_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     _log(tmp_path / "log")
-    running = Cluster(SimpleNamespace(), tmp_path)  # type: ignore[arg-type]
+    running = Cluster(SimpleNamespace(), tmp_path)
     watched = cluster.Watched("standalone", running)
     for executor in "01":
         cache = tmp_path / f"worker-{executor}/work/app-1/{executor}/celc-cache"
