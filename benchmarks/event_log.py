@@ -22,7 +22,7 @@ SETTINGS = {
 
 class Task(NamedTuple):
     """A task that has ended: the description of its job, its stage, executor, metrics and the sums
-    that Spark's operators keep, by their names."""
+    that Spark's operators keep, by their names. One that was lost with its executor has none."""
 
     job: str
     stage: int
@@ -34,7 +34,14 @@ class Task(NamedTuple):
     @property
     def shuffled(self) -> int:
         """Bytes that it wrote for other tasks."""
-        return int(self.metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"])
+        return int(self.number("Shuffle Write Metrics", "Shuffle Bytes Written"))
+
+    def number(self, *names: str) -> float:
+        """A number among its metrics; 0 where there is none."""
+        found: Any = self.metrics
+        for name in names:
+            found = found.get(name, {})
+        return float(found or 0)
 
 
 def tasks(folder: Path) -> Iterator[Task]:
@@ -47,7 +54,7 @@ def tasks(folder: Path) -> Iterator[Task]:
         elif kind == "SparkListenerJobStart":
             text = (event.get("Properties") or {}).get("spark.job.description", "")
             described |= dict.fromkeys(event["Stage IDs"], text)
-        elif kind == "SparkListenerTaskEnd" and event.get("Task Metrics"):
+        elif kind == "SparkListenerTaskEnd":
             yield _task(event, described)
 
 
@@ -71,7 +78,7 @@ def _task(event: dict[str, Any], described: dict[int, str]) -> Task:
         event["Stage ID"],
         told["Executor ID"],
         bool(told["Failed"]) or event["Task End Reason"]["Reason"] != "Success",
-        event["Task Metrics"],
+        event.get("Task Metrics") or {},
         sums,
     )
 
@@ -91,10 +98,24 @@ def sums_of(folder: Path, job: str, seconds: float = 60) -> Sums:
         found = [task for task in tasks(folder) if task.job == job]
         if found and not _open_jobs(folder):
             shuffled = sum(task.shuffled for task in found)
-            return Sums(shuffled, sum(task.metrics["Executor Run Time"] for task in found) / 1e3)
+            return Sums(shuffled, sum(task.number("Executor Run Time") for task in found) / 1e3)
         if time.monotonic() > end:
             raise RuntimeError(f"the log of Spark does not have the end of {job}")
         time.sleep(0.3)
+
+
+def settled(folder: Path, seconds: float = 60) -> list[Task]:
+    """All tasks so far, once no job is open and Spark writes nothing more; raises RuntimeError
+    where it does not cease within some seconds."""
+    end = time.monotonic() + seconds
+    before = -1
+    while time.monotonic() < end:
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        if size == before and not _open_jobs(folder):
+            return [*tasks(folder)]
+        before = size
+        time.sleep(1)
+    raise RuntimeError("the log of Spark has a job without an end")
 
 
 def _open_jobs(folder: Path) -> set[int]:

@@ -21,9 +21,8 @@ FILES = 8
 ROW_GROUP = 125_000
 
 
-@contextmanager
-def session(more: Mapping[str, str] = MappingProxyType({})) -> Iterator[SparkSession]:
-    """A session on two cores, whose workers run this Python. more: settings besides."""
+def set_environment() -> None:
+    """Name Java, the Python of workers and an address of this machine where nothing else does."""
     tools = Path(__file__).parent.parent / "tools"
     if "JAVA_HOME" not in os.environ:
         found = subprocess.run(
@@ -33,6 +32,12 @@ def session(more: Mapping[str, str] = MappingProxyType({})) -> Iterator[SparkSes
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+@contextmanager
+def session(more: Mapping[str, str] = MappingProxyType({})) -> Iterator[SparkSession]:
+    """A session on two cores, whose workers run this Python. more: settings besides."""
+    set_environment()
     from pyspark.sql import SparkSession
 
     spark = (
