@@ -10,7 +10,7 @@ import math
 import re
 import statistics
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, TypeAlias
 
@@ -291,6 +291,21 @@ def aggregate(node: core.Aggregate, values: Sequence[Any]) -> Any:
     raise NotUnderstoodError(f"the function {name} of a label")
 
 
+def parts_of(part: Any) -> Iterator[Any]:
+    """All nodes within a formula, a condition or an expression."""
+    waiting = [part]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend(node)
+            continue
+        slots = getattr(type(node), "__dataclass_fields__", None)
+        if slots is None or isinstance(node, core.EventType | core.DecimalType):
+            continue
+        yield node
+        waiting.extend(getattr(node, name) for name in slots if name not in ("span", "type"))
+
+
 def labels_named(part: Any) -> frozenset[str]:
     """The labels that a condition or an expression names anywhere."""
     match part:
@@ -308,6 +323,18 @@ def labels_named(part: Any) -> frozenset[str]:
     )
 
 
+class _OfEvents:
+    """What is known of predicates that read nothing but values of the events at hand."""
+
+    def __init__(self, predicates: tuple[core.Predicate, ...]) -> None:
+        self.predicates = predicates  # which live as long as their number is a key
+        more = core.Aggregate | core.Previous | core.Quantified
+        reads_more = any(isinstance(one, more) for one in parts_of(predicates))
+        self.labels = None if reads_more else labels_named(predicates)
+        self.truths: dict[tuple[int, ...], tuple[bool, list[Mapping[str, Any]]]] = {}
+        """By the numbers of events; the events live as long."""
+
+
 class OfStream:
     """Conditions on the events of a stream, given the positions of labels.
 
@@ -319,10 +346,17 @@ class OfStream:
     ) -> None:
         self.events = events
         self._decimals = decimals
+        self._known: dict[int, _OfEvents] = {}
 
     def clause_holds(self, clause: core.Clause, sets: Mapping[str, Sequence[int]]) -> bool:
         """Whether a clause holds: for every choice of a position for each of its labels one of its
         predicates is TRUE."""
+        if len(clause.labels) == 1:
+            (label,) = clause.labels
+            for place in sets.get(label, ()):
+                if not self.any_true(clause.predicates, {label: place}, sets):
+                    return False
+            return True
         ways = [sets.get(label, ()) for label in clause.labels]
         return all(
             self.any_true(clause.predicates, dict(zip(clause.labels, way, strict=True)), sets)
@@ -331,13 +365,26 @@ class OfStream:
 
     def any_true(
         self,
-        predicates: Iterable[core.Predicate],
+        predicates: tuple[core.Predicate, ...],
         chosen: Mapping[str, int],
         sets: Mapping[str, Sequence[int]],
     ) -> bool:
-        """Whether some predicate is TRUE of the chosen positions."""
-        meaning = self._meaning(chosen, sets)
-        return any(meaning.truth(one) for one in predicates)
+        """Whether some predicate is TRUE of the chosen positions. Where that depends on the chosen
+        events alone, it is asked once for the same ones."""
+        known = self._known.get(id(predicates))
+        if known is None:
+            known = self._known[id(predicates)] = _OfEvents(predicates)
+        if known.labels is None or not chosen.keys() >= known.labels:
+            meaning = self._meaning(chosen, sets)
+            return any(meaning.truth(one) for one in predicates)
+        events = [self.events[chosen[label]] for label in known.labels]
+        key = tuple(map(id, events))
+        found = known.truths.get(key)
+        if found is None:
+            meaning = self._meaning(chosen, sets)
+            found = any(meaning.truth(one) for one in predicates), events
+            known.truths[key] = found
+        return found[0]
 
     def _meaning(self, chosen: Mapping[str, int], sets: Mapping[str, Sequence[int]]) -> Meaning:
         def read(leaf: Leaf) -> Any:
