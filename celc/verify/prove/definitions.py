@@ -123,6 +123,9 @@ class Definitions(Evaluator):
 
     def matches(self, formula: core.Formula, seen: Seen, end: int) -> frozenset[Match]:
         """⟦φ⟧ν at an end: the matches of which `end` is the last position."""
+        found = self.recalled(id(formula), end)
+        if found is not None:
+            return found
         return self.kept(
             formula,
             id(formula),
@@ -223,7 +226,11 @@ class Definitions(Evaluator):
         if number == 0:
             return self.matches(formula.operands[0], seen, end)
 
-        names, key = self.outside(formula), (id(formula), number)
+        key = id(formula), number
+        found = self.recalled(key, end)
+        if found is not None:
+            return found
+        names = self.outside(formula)
         collected = None if names or self.looks_later(formula) else key
 
         def make(end: int) -> frozenset[Match]:
@@ -238,6 +245,9 @@ class Definitions(Evaluator):
         self, formula: core.Iteration, number: int, seen: Seen, end: int
     ) -> frozenset[Match]:
         """So many rounds; of the least number without a limit, so many or more."""
+        found = self.recalled(("rounds", id(formula), number), end)
+        if found is not None:
+            return found
         repeats = formula.most is None and number == formula.least
         names = self.outside(formula)
         collects = not names and not self.looks_later(formula)

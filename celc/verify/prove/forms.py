@@ -76,6 +76,9 @@ class Forms(Evaluator):
 
     def matches(self, form: lp.NormalForm, seen: Seen, end: int) -> frozenset[Match]:
         """The matches of a form of which `end` is the last position."""
+        found = self.recalled(id(form), end)
+        if found is not None:
+            return found
         return self.kept(
             form,
             id(form),
@@ -183,7 +186,11 @@ class Forms(Evaluator):
         if number == 0:
             return self.matches(form.operands[0], seen, end)
 
-        names, key = self.outside(form), (id(form), number)
+        key = id(form), number
+        found = self.recalled(key, end)
+        if found is not None:
+            return found
+        names = self.outside(form)
         collected = None if names or self.looks_later(form) else key
 
         def make(end: int) -> frozenset[Match]:
@@ -204,6 +211,9 @@ class Forms(Evaluator):
 
     def _rounds(self, form: lp.Iteration, number: int, seen: Seen, end: int) -> frozenset[Match]:
         """So many rounds; of the least number without a limit, so many or more."""
+        found = self.recalled(("rounds", id(form), number), end)
+        if found is not None:
+            return found
         names = self.outside(form)
         collects = not names and not self.looks_later(form)
 

@@ -134,6 +134,10 @@ class Evaluator:
             found = self._later[id(part)] = self._whole and (after or self.stream.has_instants)
         return found
 
+    def recalled(self, key: Any, end: int) -> frozenset[Match] | None:
+        """What is known of an end and a part that depends on nothing around it and behind it."""
+        return self._known[end].get(key) if end < len(self._known) else None
+
     def kept(
         self, part: Any, key: Any, seen: Seen, names: Iterable[str], end: int, make: Ends
     ) -> frozenset[Match]:

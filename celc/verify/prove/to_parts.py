@@ -7,7 +7,7 @@ the whole definition decides, the automaton must find at least what it finds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from itertools import combinations, product
@@ -142,8 +142,10 @@ class _Checks:
 
     def matches(self, end: int) -> frozenset[Match]:
         """Those that end at a position, without their roles."""
-        found: Iterable[Match] = self._forms.matches(self._flat.form, ALONE, end)
+        found: Collection[Match] = self._forms.matches(self._flat.form, ALONE, end)
         for one in self._flat.clauses:
+            if not found:
+                break
             ask = partial(self._decides, one)
             found = self._forms.holding(found, id(one), self._read(one), ask)
         return frozenset(
