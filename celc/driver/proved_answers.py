@@ -162,20 +162,16 @@ class _Parts:
         """The streams of each run, by part: some short ones alone, the others in all parts, and so
         the longer ones, each beside itself without its last event."""
         number = self.number
+        if number > 1:
+            longer = [one for stream in longer for one in (stream, stream[:-1])]
         if not self._reads_keys:
             for stream in (*short, *longer):  # in this order neighbours share most of their matches
                 self._expected[id(stream)] = self._found(0, stream)
         for stream in short[::number]:
             yield {0: stream}
-        together = [one for n, one in enumerate(short) if n % number]
-        for first in range(0, len(together), number):
-            yield dict(enumerate(together[first : first + number]))
-        pairs = max(1, number // 2)
-        for first in range(0, len(longer), pairs):
-            some = longer[first : first + pairs]
-            if number > 1:
-                some = [one for stream in some for one in (stream, stream[:-1])]
-            yield dict(enumerate(some))
+        for some in ([one for n, one in enumerate(short) if n % number], longer):
+            for first in range(0, len(some), number):
+                yield dict(enumerate(some[first : first + number]))
 
     def expected(self, number: int, stream: list[Event]) -> set[_Found] | None:
         """The rows of a stream in a part; None: they take too many steps."""
