@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 from celc.core import formula as core
 from celc.core.formula import Clause, DataType, DecimalType, Query, Window, WindowUnit
 from celc.normal import normal_form as lp
-from celc.verify.prove.expressions import OfStream, labels_named, parts_of
+from celc.verify.prove.expressions import labels_named, parts_of
 from celc.verify.prove.labellings import NOWHERE, Labelling, Labels, Positions, last_of
+from celc.verify.prove.stream_conditions import OfStream
 from celc.verify.prove.verdict import NotUnderstoodError
 
 Match: TypeAlias = tuple[int, Labelling]
