@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.jit.kernels import taking_what_is_made
+from celc_runtime.jit.kernels import interpreting
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.query import CompiledQuery
@@ -84,7 +84,7 @@ def symbols_by(query: CompiledQuery) -> Callable[[Sequence[Event]], list[int]]:
 
 
 def _answer(query: CompiledQuery, classify: Callable[..., None], table: pa.Table) -> pa.Table:
-    with warnings.catch_warnings(), taking_what_is_made():
+    with warnings.catch_warnings(), interpreting():
         warnings.simplefilter("ignore")
         return CompiledQuery(replace(query.program, classify=classify)).match_table(table)
 

@@ -8,19 +8,20 @@ user meets them. It is bounded by the streams that are tried, as Python and not 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from itertools import islice, product
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-from celc_runtime.jit.kernels import taking_what_is_made
+from celc_runtime.jit.kernels import interpreting
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.query import CompiledQuery
 
 from celc.core import formula as core
 from celc.verify.prove.definitions import Definitions
+from celc.verify.prove.expressions import parts_of
 from celc.verify.prove.labellings import Labelling, Labels
 from celc.verify.prove.matches import (
     ALONE,
@@ -37,7 +38,6 @@ from celc.verify.prove.streams import (
     check_understood,
     classes_of,
     following,
-    parts_of,
 )
 from celc.verify.prove.to_normal import ends_later, shown_labels
 from celc.verify.prove.verdict import NotUnderstoodError, Verdict
@@ -46,6 +46,7 @@ STEP = "core formula → rows of the module"
 
 _SHORT = 300  # short streams that are run
 _LONGER = 160
+_PARTS = 8  # that are run side by side
 _STEPS = 60_000  # of the definition for one stream, so that none takes seconds
 
 _Row: TypeAlias = tuple[int, int, tuple[tuple[str, tuple[int, ...]], ...]]
@@ -85,6 +86,7 @@ def check_rows_understood(query: core.Query) -> None:
             raise NotUnderstoodError(reason)
 
 
+# Long: what is run, what is compared, and the words for it.
 def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
     query = given.query
     windows = [one for one in parts_of(query.formula) if isinstance(one, core.Window)]
@@ -93,34 +95,36 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
     schema = input_schema(compiled.plan)
     labels = tuple(o.label for o in query.output if isinstance(o, core.OutputLabel))
     closed = compiled.with_options(at_end="closed")
-    defined = ExpectedRows(query)
-    runs = found = left_out = 0
-    longest = 0
+    parts = _Parts(query, classes)
     length, short = _short_streams(classes)
-    # CONSUME BY ANY forgets the events of all parts, which the definitions of one part do not say.
-    has_parts = bool(query.partition_by) and query.consume_by != "ANY"
-    for stream in (*short, *islice(following(query, classes), _LONGER)):
-        parts = [stream, stream[:-1]] if has_parts and runs >= len(short) else [stream]
-        events = _side_by_side(parts, query)
-        try:
-            expected = [defined.of(part) for part in parts]
-        except OutOfStepsError:
-            left_out += 1
-            continue
-        with warnings.catch_warnings(), taking_what_is_made():
+    longer = list(islice(following(query, classes), _LONGER))
+    runs = found = left_out = longest = 0
+    for streams in parts.shared_out(short, longer):
+        expected: dict[int, set[_Found]] = {}
+        for number, stream in streams.items():
+            wanted = parts.expected(number, stream)
+            if wanted is None:
+                left_out += 1
+            else:
+                expected[number] = wanted
+        events = parts.side_by_side({number: streams[number] for number in expected})
+        with warnings.catch_warnings(), interpreting():
             warnings.simplefilter("ignore")
             rows = closed.match_table(table_of_events(events, schema)).to_pylist()
-        for number, wanted in enumerate(expected):
+        for number, defined in expected.items():
             keys = {
                 name: _column([value], schema.field(name).type)[0].as_py()
-                for name, value in _keys(query, number).items()
+                for name, value in parts.keys[number].items()
             }
             of_part = [row for row in rows if all(row[name] == keys[name] for name in keys)]
-            problem = _difference(query, wanted, _rows(of_part, labels))
+            problem = _difference(query, defined, _rows(of_part, labels))
             if problem is not None:
-                shown = "; ".join(str(event) for event in events)
-                return Verdict(STEP, "wrong", "they differ on a stream", f"on [{shown}] {problem}")
-        runs, found, longest = runs + 1, found + len(rows), max(longest, len(events))
+                shown = "; ".join(map(str, parts.of(number, streams[number])))
+                beside = f" beside {len(expected) - 1} other parts" if len(expected) > 1 else ""
+                told = f"on [{shown}]{beside} {problem}"
+                return Verdict(STEP, "wrong", "they differ on a stream", told)
+        runs, found = runs + len(expected), found + len(rows)
+        longest = max(longest, *map(len, streams.values()))
     near = " close in time" if len(classes.gaps) > 1 else ""
     what = (
         f"the module was run as Python on all streams of {length} events of "
@@ -128,12 +132,91 @@ def _compared(given: Representations, compiled: CompiledQuery) -> Verdict:
         f"events: {found} rows, all as defined"
     )
     if query.partition_by:
-        what += "; the longer ones in two parts" if has_parts else "; events of one part alone"
+        several = parts.number > 1
+        what += "; most in parts side by side" if several else "; events of one part alone"
     if left_out:
         what += f" ({left_out} streams took too many steps and were left out)"
     if any(isinstance(one, core.OutputExpression) for one in query.output):
         what += "; values of expressions in SELECT were not compared"
     return Verdict(STEP, "bounded", what)
+
+
+class _Parts:
+    """The parts of PARTITION BY that are run side by side, each with streams of its own."""
+
+    def __init__(self, query: core.Query, classes: Classes) -> None:
+        self.keys = _values_of_keys(query, classes)
+        # CONSUME BY ANY forgets the events of all parts, which definitions of one do not say.
+        self.number = len(self.keys) if query.consume_by != "ANY" else 1
+        self._reads_keys = any(
+            key.name in classes.rising or any(key.name in event for event in classes.events)
+            for key in query.partition_by
+        )
+        self._defined = [ExpectedRows(query) for _ in range(self.number)]
+        self._expected: dict[int, set[_Found] | None] = {}
+        self._known: dict[tuple[int, int], Event] = {}
+
+    def shared_out(
+        self, short: Sequence[list[Event]], longer: Sequence[list[Event]]
+    ) -> Iterator[dict[int, list[Event]]]:
+        """The streams of each run, by part: some short ones alone, the others in all parts, and so
+        the longer ones, each beside itself without its last event."""
+        number = self.number
+        if number > 1:
+            longer = [one for stream in longer for one in (stream, stream[:-1])]
+        if not self._reads_keys:
+            for stream in (*short, *longer):  # in this order neighbours share most of their matches
+                self._expected[id(stream)] = self._found(0, stream)
+        for stream in short[::number]:
+            yield {0: stream}
+        for some in ([one for n, one in enumerate(short) if n % number], longer):
+            for first in range(0, len(some), number):
+                yield dict(enumerate(some[first : first + number]))
+
+    def expected(self, number: int, stream: list[Event]) -> set[_Found] | None:
+        """The rows of a stream in a part; None: they take too many steps."""
+        if id(stream) in self._expected:
+            return self._expected[id(stream)]
+        return self._found(number if self._reads_keys else 0, stream)
+
+    def _found(self, number: int, stream: list[Event]) -> set[_Found] | None:
+        read = self.of(number, stream) if self._reads_keys else stream
+        try:
+            return self._defined[number].of(read)
+        except OutOfStepsError:
+            return None
+
+    def of(self, number: int, stream: Sequence[Event]) -> list[Event]:
+        """The events of a stream with the keys of a part; equal ones are one object."""
+        return [self._keyed(number, event) for event in stream] if self.keys[number] else [*stream]
+
+    def _keyed(self, number: int, event: Event) -> Event:
+        found = self._known.get((number, id(event)))  # classes hold the events
+        if found is None:
+            found = self._known[number, id(event)] = {**event, **self.keys[number]}
+        return found
+
+    def side_by_side(self, streams: Mapping[int, Sequence[Event]]) -> list[Event]:
+        """The events of all parts, the first events first."""
+        parts = [self.of(number, stream) for number, stream in streams.items()]
+        longest = max(map(len, parts), default=0)
+        return [part[place] for place in range(longest) for part in parts if place < len(part)]
+
+
+def _values_of_keys(query: core.Query, classes: Classes) -> list[dict[str, Any]]:
+    """The values of PARTITION BY in each part: first those that conditions ask for."""
+    values: dict[str, list[Any]] = {}
+    for key in query.partition_by:
+        asked = [event.get(key.name) for event in classes.events]
+        more: dict[core.DataType, Sequence[Any]] = {
+            core.DataType.STRING: "pqrstuvw",
+            core.DataType.BOOLEAN: (True, False),
+        }
+        some = [*asked, *more.get(key.type, range(1, _PARTS + 1))]
+        known = [one for one in some if one is not None and one == one]
+        values[key.name] = list(dict.fromkeys(known))[:_PARTS]
+    number = max(map(len, values.values()), default=1)
+    return [{name: some[n % len(some)] for name, some in values.items()} for n in range(number)]
 
 
 def _short_streams(classes: Classes) -> tuple[int, list[list[Event]]]:
@@ -149,26 +232,6 @@ def _short_streams(classes: Classes) -> tuple[int, list[list[Event]]]:
             stream.append(classes.event(one, 0, stream[-1] if stream else None))
         found.append(stream)
     return length, found
-
-
-def _side_by_side(parts: Sequence[Sequence[Event]], query: core.Query) -> list[Event]:
-    """The events of parts with the keys of each, the first events first."""
-    longest = max(map(len, parts), default=0)
-    return [
-        {**part[place], **_keys(query, number)}
-        for place in range(longest)
-        for number, part in enumerate(parts)
-        if place < len(part)
-    ]
-
-
-def _keys(query: core.Query, number: int) -> dict[str, Any]:
-    """The values of PARTITION BY in a part, 0 or 1."""
-    values: dict[core.DataType, Any] = {
-        core.DataType.STRING: "pq"[number],
-        core.DataType.BOOLEAN: number == 0,
-    }
-    return {key.name: values.get(key.type, number + 1) for key in query.partition_by}
 
 
 # --- what is expected -----------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from celc.diagnostics.source import Source
 from celc.driver.pipeline import compile_source
 from celc.driver.proved_answers import ExpectedRows, check_rows_understood
 from celc.options import Options
-from celc.verify.prove.streams import Event, parts_of
+from celc.verify.prove.expressions import parts_of
+from celc.verify.prove.streams import Event
 from celc.verify.prove.verdict import NotUnderstoodError
 
 _QUICK = ("07-nested-selectors", "20-scopes", "40-first")

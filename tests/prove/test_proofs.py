@@ -6,17 +6,20 @@ import json
 from pathlib import Path
 
 import pytest
+from celc_runtime import CompiledQuery
 
 from celc.diagnostics.source import Source
+from celc.driver.matcher import Matcher
 from celc.driver.pipeline import compile_source
+from celc.driver.proved_answers import rows_of_module
 from celc.driver.proving import proofs, representations
 from celc.interfaces.cli import main
 from celc.normal.divide import Exact
 from celc.normal.normal_form import Event
 from celc.options import Options
+from celc.verify.prove.expressions import parts_of
 from celc.verify.prove.representations import Representations
 from celc.verify.prove.steps import STEPS
-from celc.verify.prove.streams import parts_of
 
 _STREAM = """CREATE STREAM S {
   EVENT A { id: INT, v: DOUBLE, ts: TIMESTAMP },
@@ -89,7 +92,21 @@ def test_parts_of_decimals_and_days() -> None:
     compilation = compile_source(Source("q.cel", query), Options(order_by=("ts",)))
     ((_, verdicts),) = proofs(compilation, "".join(compilation.module_parts("celc compile q.cel")))
     (rows,) = (one for one in verdicts if one.step == "core formula → rows of the module")
-    assert (rows.kind, "in two parts" in rows.what) == ("bounded", True)
+    assert (rows.kind, "in parts side by side" in rows.what) == ("bounded", True)
+
+
+def test_conditions_on_the_key_of_a_part() -> None:
+    """The definitions read the keys that the module reads, and some part has the value."""
+    query = (
+        "CREATE STREAM S { EVENT A { id: LONG, v: LONG } }\n"
+        "SELECT * FROM S WHERE (A AS x ; A AS y) FILTER x.id = 7 AND y.v > 3 PARTITION BY id"
+    )
+    compilation = compile_source(Source("q.cel", query), Options())
+    (found,) = representations(compilation, text := compilation.module_text("celc compile q.cel"))
+    module = Matcher(text).queries[found.query.name]
+    assert isinstance(module, CompiledQuery)
+    rows = rows_of_module(found, module)
+    assert (rows.kind, " 0 rows" in rows.what) == ("bounded", False)
 
 
 def test_a_module_and_its_report(

@@ -119,11 +119,15 @@ class Definitions(Evaluator):
             )
 
         names = sorted(self.scope_outside(formula))
-        return self.kept(("scope", id(formula)), seen, names, end, make)
+        return self.kept(formula, ("scope", id(formula)), seen, names, end, make)
 
     def matches(self, formula: core.Formula, seen: Seen, end: int) -> frozenset[Match]:
         """⟦φ⟧ν at an end: the matches of which `end` is the last position."""
+        found = self.recalled(id(formula), end)
+        if found is not None:
+            return found
         return self.kept(
+            formula,
             id(formula),
             seen,
             self.outside(formula),
@@ -153,10 +157,8 @@ class Definitions(Evaluator):
                     for i, mu in self.scope(operand, seen, end)
                 )
             case core.Project(operand=operand, labels=labels):
-                return (
-                    (i, self.labels.kept(mu, lambda one: one in labels))
-                    for i, mu in self.scope(operand, seen, end)
-                )
+                bands = self.labels.bands(labels)
+                return ((i, mu & bands) for i, mu in self.scope(operand, seen, end))
             case core.Sequence(operands=operands):
                 return self._sequence(formula, len(operands) - 1, seen, end)
             case core.Iteration(least=least, most=most):
@@ -224,18 +226,31 @@ class Definitions(Evaluator):
         if number == 0:
             return self.matches(formula.operands[0], seen, end)
 
+        key = id(formula), number
+        found = self.recalled(key, end)
+        if found is not None:
+            return found
+        names = self.outside(formula)
+        collected = None if names or self.looks_later(formula) else key
+
         def make(end: int) -> frozenset[Match]:
             left = lambda k: self._sequence(formula, number - 1, seen, k)  # noqa: E731
             right = self._at(formula.operands[number], seen)
-            return self.then(left, right, end, contiguous=formula.contiguous[number - 1])
+            contiguous = formula.contiguous[number - 1]
+            return self.then(left, right, end, contiguous=contiguous, key=collected)
 
-        return self.kept((id(formula), number), seen, self.outside(formula), end, make)
+        return self.kept(formula, key, seen, names, end, make)
 
     def _rounds(
         self, formula: core.Iteration, number: int, seen: Seen, end: int
     ) -> frozenset[Match]:
         """So many rounds; of the least number without a limit, so many or more."""
+        found = self.recalled(("rounds", id(formula), number), end)
+        if found is not None:
+            return found
         repeats = formula.most is None and number == formula.least
+        names = self.outside(formula)
+        collects = not names and not self.looks_later(formula)
 
         def make(end: int) -> frozenset[Match]:
             one: Ends = lambda k: self.scope(formula.operand, seen, k)  # noqa: E731
@@ -243,10 +258,11 @@ class Definitions(Evaluator):
             before = [number - 1] if number > 1 else []
             for earlier in [*before, *([number] if repeats else [])]:
                 left: Ends = lambda k, n=earlier: self._rounds(formula, n, seen, k)  # type: ignore[misc] # noqa: E731
-                found |= self.then(left, one, end, contiguous=formula.contiguous)
+                key = ("rounds", id(formula), earlier) if collects else None
+                found |= self.then(left, one, end, contiguous=formula.contiguous, key=key)
             return found
 
-        return self.kept(("rounds", id(formula), number), seen, self.outside(formula), end, make)
+        return self.kept(formula, ("rounds", id(formula), number), seen, names, end, make)
 
     def _filter(self, formula: core.Filter, seen: Seen, end: int) -> Iterable[Match]:
         own = self.bound(formula.operand)
@@ -349,14 +365,16 @@ def answer(
     if query.strategy not in ("ALL", "ANY"):
         matches = chosen(query.strategy, matches, evaluator.labels.support)
     if query.per_start is not None and query.compares_ends:
+        ends: Ends = lambda k: evaluator.scope(query.formula, ALONE, k)  # noqa: E731
+        sooner = set[int]()
+        if query.per_start.end == "FIRST":
+            key = None if evaluator.looks_later(query.formula) else "answer"
+            sooner = {i for i, _ in evaluator.before(ends, end, key)}
         kept = set[Match]()
-        for start in {i for i, _ in matches}:
-            sooner = query.per_start.end == "FIRST" and any(
-                start == i for k in range(end) for i, _ in evaluator.scope(query.formula, ALONE, k)
+        for start in {i for i, _ in matches} - sooner:
+            kept |= chosen(
+                "NXT", [one for one in matches if one[0] == start], evaluator.labels.support
             )
-            if not sooner:
-                kept |= chosen(
-                    "NXT", [one for one in matches if one[0] == start], evaluator.labels.support
-                )
         matches = frozenset(kept)
-    return frozenset((i, evaluator.labels.kept(mu, lambda one: one in shown)) for i, mu in matches)
+    bands = evaluator.labels.bands(shown)
+    return frozenset([(i, mu & bands) for i, mu in matches])

@@ -10,8 +10,7 @@ import math
 import re
 import statistics
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from celc.core import formula as core
@@ -254,7 +253,7 @@ def _is_like(predicate: core.PatternMatch, text: str) -> bool:
 # --- functions of a label's set -------------------------------------------------------------------
 
 
-_OF_NUMBERS = ("SUM", "AVG", "MEDIAN", "VARIANCE", "STDDEV")
+OF_NUMBERS = ("SUM", "AVG", "MEDIAN", "VARIANCE", "STDDEV")
 
 
 def aggregate(node: core.Aggregate, values: Sequence[Any]) -> Any:
@@ -291,6 +290,21 @@ def aggregate(node: core.Aggregate, values: Sequence[Any]) -> Any:
     raise NotUnderstoodError(f"the function {name} of a label")
 
 
+def parts_of(part: Any) -> Iterator[Any]:
+    """All nodes within a formula, a condition or an expression."""
+    waiting = [part]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend(node)
+            continue
+        slots = getattr(type(node), "__dataclass_fields__", None)
+        if slots is None or isinstance(node, core.EventType | core.DecimalType):
+            continue
+        yield node
+        waiting.extend(getattr(node, name) for name in slots if name not in ("span", "type"))
+
+
 def labels_named(part: Any) -> frozenset[str]:
     """The labels that a condition or an expression names anywhere."""
     match part:
@@ -306,74 +320,3 @@ def labels_named(part: Any) -> frozenset[str]:
     return frozenset[str]().union(
         *(labels_named(getattr(part, n)) for n in names if hasattr(part, n))
     )
-
-
-class OfStream:
-    """Conditions on the events of a stream, given the positions of labels.
-
-    `events[position]` are the values of an event by attribute; what it lacks is NULL.
-    """
-
-    def __init__(
-        self, events: Sequence[Mapping[str, Any]], decimals: frozenset[str] = frozenset()
-    ) -> None:
-        self.events = events
-        self._decimals = decimals
-
-    def clause_holds(self, clause: core.Clause, sets: Mapping[str, Sequence[int]]) -> bool:
-        """Whether a clause holds: for every choice of a position for each of its labels one of its
-        predicates is TRUE."""
-        ways = [sets.get(label, ()) for label in clause.labels]
-        return all(
-            self.any_true(clause.predicates, dict(zip(clause.labels, way, strict=True)), sets)
-            for way in product(*ways)
-        )
-
-    def any_true(
-        self,
-        predicates: Iterable[core.Predicate],
-        chosen: Mapping[str, int],
-        sets: Mapping[str, Sequence[int]],
-    ) -> bool:
-        """Whether some predicate is TRUE of the chosen positions."""
-        meaning = self._meaning(chosen, sets)
-        return any(meaning.truth(one) for one in predicates)
-
-    def _meaning(self, chosen: Mapping[str, int], sets: Mapping[str, Sequence[int]]) -> Meaning:
-        def read(leaf: Leaf) -> Any:
-            single = isinstance(leaf, core.AttributeValue | core.Previous) or leaf.prior
-            if single and leaf.label not in chosen:
-                raise MalformedError(f"a condition reads {leaf.label!r}, and does not name it")
-            if isinstance(leaf, core.AttributeValue):
-                return self.events[chosen[leaf.label]].get(leaf.attribute)
-            positions = sets.get(leaf.label, ())
-            if isinstance(leaf, core.Previous):
-                before = [one for one in positions if one < chosen[leaf.label]]
-                if len(before) < leaf.distance:
-                    return NOTHING_BEFORE
-                return self.events[before[-leaf.distance]].get(leaf.attribute)
-            if leaf.prior:
-                positions = [one for one in positions if one < chosen[leaf.label]]
-                if not positions:
-                    return NOTHING_BEFORE
-            if leaf.attribute is None:
-                return len(positions)
-            if leaf.attribute in self._decimals and leaf.function in _OF_NUMBERS:
-                raise NotUnderstoodError(f"{leaf.function} of DECIMALs")
-            if leaf.more:
-                raise NotUnderstoodError("a function of several attributes")
-            return aggregate(leaf, [self.events[one].get(leaf.attribute) for one in positions])
-
-        def quantified(asked: core.Quantified) -> bool:
-            ways = product(*[sets.get(label, ()) for label in asked.labels])
-            found = (
-                bool(
-                    self._meaning(
-                        {**chosen, **dict(zip(asked.labels, way, strict=True))}, sets
-                    ).truth(asked.condition, vacuous=asked.every)
-                )
-                for way in ways
-            )
-            return (all(found) if asked.every else any(found)) != asked.negated
-
-        return Meaning(read, quantified)

@@ -76,7 +76,11 @@ class Forms(Evaluator):
 
     def matches(self, form: lp.NormalForm, seen: Seen, end: int) -> frozenset[Match]:
         """The matches of a form of which `end` is the last position."""
+        found = self.recalled(id(form), end)
+        if found is not None:
+            return found
         return self.kept(
+            form,
             id(form),
             seen,
             self.outside(form),
@@ -182,12 +186,20 @@ class Forms(Evaluator):
         if number == 0:
             return self.matches(form.operands[0], seen, end)
 
+        key = id(form), number
+        found = self.recalled(key, end)
+        if found is not None:
+            return found
+        names = self.outside(form)
+        collected = None if names or self.looks_later(form) else key
+
         def make(end: int) -> frozenset[Match]:
             left = lambda k: self._sequence(form, number - 1, seen, k)  # noqa: E731
             right = self._at(form.operands[number], seen)
-            return self.then(left, right, end, contiguous=form.contiguous[number - 1])
+            contiguous = form.contiguous[number - 1]
+            return self.then(left, right, end, contiguous=contiguous, key=collected)
 
-        return self.kept((id(form), number), seen, self.outside(form), end, make)
+        return self.kept(form, key, seen, names, end, make)
 
     def _iteration(self, form: lp.Iteration, seen: Seen, end: int) -> frozenset[Match]:
         if form.most is None:
@@ -199,6 +211,11 @@ class Forms(Evaluator):
 
     def _rounds(self, form: lp.Iteration, number: int, seen: Seen, end: int) -> frozenset[Match]:
         """So many rounds; of the least number without a limit, so many or more."""
+        found = self.recalled(("rounds", id(form), number), end)
+        if found is not None:
+            return found
+        names = self.outside(form)
+        collects = not names and not self.looks_later(form)
 
         def make(end: int) -> frozenset[Match]:
             one = self._at(form.operand, seen)
@@ -208,10 +225,11 @@ class Forms(Evaluator):
                 earlier.add(number)
             for rounds in sorted(earlier):
                 left: Ends = lambda k, n=rounds: self._rounds(form, n, seen, k)  # type: ignore[misc] # noqa: E731
-                found |= self.then(left, one, end, contiguous=form.contiguous)
+                key = ("rounds", id(form), rounds) if collects else None
+                found |= self.then(left, one, end, contiguous=form.contiguous, key=key)
             return found
 
-        return self.kept(("rounds", id(form), number), seen, self.outside(form), end, make)
+        return self.kept(form, ("rounds", id(form), number), seen, names, end, make)
 
     # --- what must be absent ----------------------------------------------------------------------
 
@@ -289,13 +307,14 @@ class Forms(Evaluator):
             return matches
         if form.strategy not in ("FIRST_OF_START", "NXT_OF_ENDS"):
             return chosen(form.strategy, matches, self.support)
+        sooner = set[int]()
+        if form.strategy == "FIRST_OF_START":
+            looks = self.outside(form.operand) or self.looks_later(form.operand)
+            key = None if looks else id(form)
+            sooner = {i for i, _ in self.before(self._at(form.operand, seen), end, key)}
         found = set[Match]()
-        for start in {i for i, _ in matches}:
-            sooner = form.strategy == "FIRST_OF_START" and any(
-                i == start for k in range(end) for i, _ in self.matches(form.operand, seen, k)
-            )
-            if not sooner:
-                found |= chosen("NXT", [one for one in matches if one[0] == start], self.support)
+        for start in {i for i, _ in matches} - sooner:
+            found |= chosen("NXT", [one for one in matches if one[0] == start], self.support)
         return found
 
     def is_true(self, fact: lp.Fact, mu: Labelling) -> bool:

@@ -19,7 +19,7 @@ Positions: TypeAlias = int
 """Positions of a stream as bits."""
 
 NOWHERE: Positions = 0
-MOST_EVENTS = 256  # of a stream
+MOST_EVENTS = 64  # of a stream
 
 _ALL = (1 << MOST_EVENTS) - 1
 
@@ -29,6 +29,7 @@ class Labels:
 
     def __init__(self) -> None:
         self._bands: dict[str, int] = {}
+        self._kept: dict[Callable[[str], bool], tuple[int, Labelling]] = {}
         self._places: dict[Positions, tuple[int, ...]] = {}
 
     def _band(self, label: str) -> int:
@@ -53,13 +54,20 @@ class Labels:
         """Some positions with a label."""
         return positions << self._band(label)
 
+    def bands(self, labels: Iterable[str]) -> Labelling:
+        """Some labels at all positions: `mu & bands` are these labels of `mu`."""
+        found = 0
+        for label in labels:
+            found |= _ALL << self._band(label)
+        return found
+
     def kept(self, mu: Labelling, is_kept: Callable[[str], bool]) -> Labelling:
         """The part of a labelling with labels of a kind."""
-        found = 0
-        for label, band in self._bands.items():
-            if is_kept(label):
-                found |= mu & _ALL << band
-        return found
+        number, bands = self._kept.get(is_kept, (0, 0))
+        if number != len(self._bands):
+            bands = self.bands(filter(is_kept, [*self._bands]))
+            self._kept[is_kept] = len(self._bands), bands
+        return mu & bands
 
     def renamed(self, mu: Labelling, old: str, new: str) -> Labelling:
         """A labelling with one label in place of another."""

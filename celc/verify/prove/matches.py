@@ -2,18 +2,23 @@
 
 A match is a start, an end and the labels of its events. Matches do not depend on later events, so a
 stream that grows by an event gets only the matches that end there, and one that shrinks forgets
-them. That makes all streams up to a length cheap. Where something does ask for later events (an
-absence at the end, an instant that is not over), `whole` is set, and nothing is kept.
+them. That makes all streams up to a length cheap. Some parts do ask for later events (an absence at
+the end, an instant that is not over): `whole` says that there are such parts. What is known of them
+is forgotten with each change of the stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
+from celc.core import formula as core
 from celc.core.formula import Clause, DataType, DecimalType, Query, Window, WindowUnit
-from celc.verify.prove.expressions import OfStream, labels_named
+from celc.normal import normal_form as lp
+from celc.verify.prove.expressions import labels_named, parts_of
 from celc.verify.prove.labellings import NOWHERE, Labelling, Labels, Positions, last_of
+from celc.verify.prove.stream_conditions import OfStream
 from celc.verify.prove.verdict import NotUnderstoodError
 
 Match: TypeAlias = tuple[int, Labelling]
@@ -22,7 +27,11 @@ Match: TypeAlias = tuple[int, Labelling]
 Seen: TypeAlias = Mapping[str, "Positions | None"]
 """The positions of labels in the scopes around; None: not known yet, and no condition is asked."""
 
+AFTER = core.AbsenceAfter | lp.AbsenceAfter
+"""The parts that ask for events behind their ends."""
+
 ALONE: Seen = {}
+NOTHING_AROUND: Mapping[str, Positions] = {}
 Ends: TypeAlias = Callable[[int], "frozenset[Match]"]
 
 
@@ -50,7 +59,7 @@ class Stream:
         """A stream of a query; None: of symbols, without times."""
         self.events: list[dict[str, Any]] = []
         self._order = () if query is None else tuple(one.name for one in query.order_by)
-        self._instants = query is not None and query.simultaneous
+        self.has_instants = query is not None and query.simultaneous
         types = {
             one.name: one.type
             for stream in ([] if query is None else query.streams)
@@ -64,7 +73,7 @@ class Stream:
 
     def instant_of(self, position: int) -> tuple[int, int]:
         """The first and the last position of the instant of an event."""
-        if not self._instants:
+        if not self.has_instants:
             return position, position
         time = self._time(position)
         first = last = position
@@ -100,32 +109,57 @@ class Evaluator:
         self.steps = steps
         self._whole = whole
         self._known: list[dict[Any, frozenset[Match]]] = []
-        self._truths: list[dict[Any, bool]] = []
+        self._ended: dict[Any, list[tuple[Match, ...]]] = {}
+        self._of_whole: dict[Any, frozenset[Match]] = {}
+        self._later: dict[int, bool] = {}
+        self._truths: dict[Any, dict[Labelling, bool]] = {}
+        self._told: list[list[tuple[dict[Labelling, bool], Labelling]]] = []
         self._names: dict[int, tuple[str, ...]] = {}
 
     def forget(self, length: int) -> None:
         """The stream has now this length: what depended on events behind it is forgotten."""
-        del self._known[0 if self._whole else length :]
-        del self._truths[length:]
+        del self._known[length:]
+        self._of_whole.clear()
+        for asked in self._told[length:]:
+            for truths, there in asked:
+                del truths[there]
+        del self._told[length:]
+        for ended in self._ended.values():
+            del ended[length + 1 :]
+
+    def looks_later(self, part: Any) -> bool:
+        """Whether matches of a part depend on events behind their ends."""
+        found = self._later.get(id(part))
+        if found is None:
+            after = any(isinstance(one, AFTER) for one in parts_of(part))
+            found = self._later[id(part)] = self._whole and (after or self.stream.has_instants)
+        return found
+
+    def recalled(self, key: Any, end: int) -> frozenset[Match] | None:
+        """What is known of an end and a part that depends on nothing around it and behind it."""
+        return self._known[end].get(key) if end < len(self._known) else None
 
     def kept(
-        self, key: Any, seen: Seen, names: Iterable[str], end: int, make: Ends
+        self, part: Any, key: Any, seen: Seen, names: Iterable[str], end: int, make: Ends
     ) -> frozenset[Match]:
-        """What `make` gives for an end, computed once."""
-        there = tuple([seen.get(name, NOWHERE) for name in names]) if names else ()
-        if not there and not self._whole:
-            level = end
-        elif self._whole:
-            level = len(self.stream.events) - 1
-        else:
+        """What `make` gives for a part and an end, computed once."""
+        level = end
+        if names:
+            there = tuple([seen.get(name, NOWHERE) for name in names])
+            key = (key, there, end)
             level = max([end, *[last_of(one) for one in there if one is not None]])
-        while len(self._known) <= level:
-            self._known.append({})
-        full = (key, there, end)
-        found = self._known[level].get(full)
+        if self._whole and self.looks_later(part):
+            known, key = self._of_whole, (key, end, len(self.stream.events))
+        else:
+            while len(self._known) <= level:
+                self._known.append({})
+            known = self._known[level]
+        found = known.get(key)
         if found is None:
-            self.steps.spend()
-            found = self._known[level][full] = make(end)
+            self.steps.left -= 1
+            if self.steps.left < 0:
+                raise OutOfStepsError
+            found = known[key] = make(end)
         return found
 
     # --- conditions -------------------------------------------------------------------------------
@@ -136,40 +170,58 @@ class Evaluator:
             self._names[id(clause)] = tuple(sorted(labels_named(clause)))
         return self._names[id(clause)]
 
-    def decided(
-        self,
-        key: int,
-        there: Mapping[str, Positions],
-        make: Callable[[Mapping[str, tuple[int, ...]]], bool],
-    ) -> bool:
-        """What `make` says of a condition and the positions of the labels that it reads, asked once
-        for the same ones."""
-        every = 0
-        for one in there.values():
-            every |= one
-        last = max(0, last_of(every))
-        while len(self._truths) <= last:
-            self._truths.append({})
-        full = (key, *there.values())
-        found = self._truths[last].get(full)
-        if found is None:
-            found = make({name: self.labels.places(one) for name, one in there.items()})
-            self._truths[last][full] = found
-        return found
-
     def satisfying(
-        self, matches: Iterable[Match], clauses: Iterable[Clause], own: frozenset[str], seen: Seen
-    ) -> Iterator[Match]:
+        self, matches: Collection[Match], clauses: Iterable[Clause], own: frozenset[str], seen: Seen
+    ) -> Collection[Match]:
         """The matches of which clauses hold, given the labels that are their own. A clause that
         names a label that is not known yet is not asked."""
-        asked = [(clause, self.names(clause)) for clause in clauses]
+        for clause in clauses:
+            if not matches:
+                break
+            matches = self._of_clause(matches, clause, own, seen)
+        return matches
+
+    def _of_clause(
+        self, matches: Collection[Match], clause: Clause, own: frozenset[str], seen: Seen
+    ) -> Collection[Match]:
+        names = self.names(clause)
+        around: dict[str, Positions] = {}
+        for name in names:
+            if name not in own:
+                there = seen.get(name, NOWHERE)
+                if there is None:
+                    return matches
+                around[name] = there
+        ask = partial(self.stream.conditions.clause_holds, clause)
+        return self.holding(matches, id(clause), own.intersection(names), ask, around)
+
+    def holding(
+        self,
+        matches: Iterable[Match],
+        key: int,
+        names: Collection[str],
+        ask: Callable[[Mapping[str, tuple[int, ...]]], bool],
+        around: Mapping[str, Positions] = NOTHING_AROUND,
+    ) -> list[Match]:
+        """The matches for which a condition holds. It depends on the positions of some of their
+        labels and of labels around them, and is asked once for the same ones."""
+        labels = self.labels
+        bands = labels.bands(names)
+        known = self._truths.setdefault((key, bands, *around.values()), {})
+        found = []
         for match in matches:
-            for clause, names in asked:
-                there = self.sets_of(match[1], own, seen, names)
-                if there is not None and not self._holds(clause, there):
-                    break
-            else:
-                yield match
+            mu = match[1] & bands
+            holds = known.get(mu)
+            if holds is None:
+                there = {**around, **{name: labels.positions(mu, name) for name in names}}
+                holds = known[mu] = ask({name: labels.places(one) for name, one in there.items()})
+                last = max([0, *map(last_of, there.values())])
+                while len(self._told) <= last:
+                    self._told.append([])
+                self._told[last].append((known, mu))
+            if holds:
+                found.append(match)
+        return found
 
     def sets_of(
         self, mu: Labelling, own: frozenset[str], seen: Seen, names: Iterable[str]
@@ -184,30 +236,34 @@ class Evaluator:
             found[name] = here
         return found
 
-    def _holds(self, clause: Clause, there: Mapping[str, Positions]) -> bool:
-        ask = self.stream.conditions.clause_holds
-        return self.decided(id(clause), there, lambda sets: ask(clause, sets))
-
     # --- operators --------------------------------------------------------------------------------
 
-    def then(self, left: Ends, right: Ends, end: int, *, contiguous: bool) -> frozenset[Match]:
-        """A match of the left side, and one of the right side behind it."""
+    def then(
+        self, left: Ends, right: Ends, end: int, *, contiguous: bool, key: Any = None
+    ) -> frozenset[Match]:
+        """A match of the left side, and one of the right side behind it; `key`: of the left side,
+        as for `before`."""
         rights: dict[int, list[Labelling]] = {}
         for start, other in right(end):
             rights.setdefault(start, []).append(other)
-        return frozenset(
-            [
-                (i, one | other)
-                for start, others in rights.items()
-                for k in self._before(start, contiguous)
-                for i, one in left(k)
-                for other in others
-            ]
-        )
+        found: list[Match] = []
+        for start, others in rights.items():
+            if contiguous:
+                before: Iterable[Match] = left(start - 1) if start else ()
+            else:
+                before = self.before(left, start, key)
+            found += [(i, one | other) for i, one in before for other in others]
+        return frozenset(found)
 
-    @staticmethod
-    def _before(start: int, contiguous: bool) -> range:
-        return range(max(0, start - 1), start) if contiguous else range(start)
+    def before(self, ends: Ends, position: int, key: Any) -> tuple[Match, ...]:
+        """The matches that end before a position. `key`: of these matches, if no label around them
+        and no later event matters; they are then collected as the stream grows."""
+        if key is None:
+            return tuple([one for k in range(position) for one in ends(k)])
+        ended = self._ended.setdefault(key, [()])
+        while len(ended) <= position:
+            ended.append((*ended[-1], *ends(len(ended) - 1)))
+        return ended[position]
 
     def together(self, left: Ends, right: Ends, end: int) -> frozenset[Match]:
         """ALL: the union of a match of each, placed anyhow."""

@@ -15,7 +15,7 @@ import z3
 from celc.core import formula as core
 from celc.core.formula import DataType
 from celc.normal.normal_form import EventClause
-from celc.verify.prove.streams import parts_of
+from celc.verify.prove.expressions import parts_of
 
 _BITS = {
     DataType.BYTE: 8,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -19,7 +20,7 @@ from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import DataType
-from celc.verify.prove.expressions import UNKNOWN, Meaning, fitted
+from celc.verify.prove.expressions import UNKNOWN, Meaning, fitted, parts_of
 from celc.verify.prove.verdict import NotUnderstoodError
 
 Event: TypeAlias = dict[str, Any]
@@ -41,6 +42,7 @@ class Classes:
     """How much the attributes that never fall grow from the event before; one choice for each."""
     rising: frozenset[str]
     is_whole: bool  # whether there are no more classes
+    _made: dict[Any, Event] = field(default_factory=dict)
 
     def streams(self, most: int = _EXHAUSTIVE) -> tuple[int, int]:
         """The greatest length of which all streams are tried, and how many these are."""
@@ -55,11 +57,16 @@ class Classes:
         return length, number
 
     def event(self, number: int, gap: int, before: Event | None) -> Event:
-        """An event of a class behind another one."""
-        made = dict(self.events[number])
-        for name in self.rising:
-            step = self.gaps[gap][name]
-            made[name] = step if before is None else before[name] + step
+        """An event of a class behind another one. Equal ones are one object, so what is known of
+        an event is known of it in every stream."""
+        if not self.rising:
+            return self.events[number]
+        steps = self.gaps[gap]
+        risen = tuple([steps[n] if before is None else before[n] + steps[n] for n in self.rising])
+        made = self._made.get((number, risen))
+        if made is None:
+            made = {**self.events[number], **dict(zip(self.rising, risen, strict=True))}
+            self._made[number, risen] = made
         return made
 
     def of_type(self, text: str) -> list[int]:
@@ -68,21 +75,6 @@ class Classes:
 
 
 # --- what the conditions ask ----------------------------------------------------------------------
-
-
-def parts_of(part: Any) -> Iterator[Any]:
-    """All nodes within a formula, a condition or an expression."""
-    waiting = [part]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, tuple):
-            waiting.extend(node)
-            continue
-        slots = getattr(type(node), "__dataclass_fields__", None)
-        if slots is None or isinstance(node, core.EventType | core.DecimalType):
-            continue
-        yield node
-        waiting.extend(getattr(node, name) for name in slots if name not in ("span", "type"))
 
 
 _COUNTED = (*core.NUMBERS, *core.TIMES, DataType.TIMESTAMP_NTZ, DataType.INTERVAL)

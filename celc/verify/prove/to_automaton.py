@@ -16,6 +16,7 @@ from celc.core import formula as core
 from celc.normal import normal_form as lp
 from celc.normal.divide import Windowed
 from celc.verify.prove.constants import clause_of_type
+from celc.verify.prove.exploring import compare_all
 from celc.verify.prove.forms import Forms
 from celc.verify.prove.labellings import Labelling, Labels
 from celc.verify.prove.languages import Languages
@@ -213,11 +214,13 @@ def _on_streams(given: Representations, form: lp.NormalForm, why: str, places: i
     symbols = range(len(given.alphabet.symbols))
     found = 0
 
-    def push(symbol: int) -> str | None:
+    def push(symbol: int, compares: bool = True) -> str | None:
         nonlocal found
         stream.events.append({_SYMBOL: symbol})
         ended = runs.read(symbol)
         steps.spend(1 + len(ended))
+        if not compares:
+            return None
         expected = forms.matches(form, ALONE, len(stream.events) - 1)
         found += len(expected)
         if ended == expected:
@@ -234,25 +237,13 @@ def _on_streams(given: Representations, form: lp.NormalForm, why: str, places: i
         forms.forget(size)
         runs.cut(size)
 
-    def grow(size: int) -> str | None:
-        for symbol in symbols:
-            problem = push(symbol)
-            if problem is None and size > 1:
-                problem = grow(size - 1)
-            if problem is not None:
-                return problem
-            cut(len(stream.events) - 1)
-        return None
-
     length, number = 0, 1
     while number * len(symbols) <= _MOST_STREAMS and length < 12:
         number *= len(symbols)
         length += 1
-    done, longer, problem = 0, 0, None
+    longer = 0
+    done, problem = compare_all(length, steps, lambda: symbols, push, cut)
     try:
-        while done < length and problem is None:
-            problem = grow(done + 1)
-            done += 1
         steps.left = _MOST_STEPS
         for word in _walks(given) if problem is None else ():
             cut(0)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from celc.core import formula as core
-from celc.normal import normal_form as lp
 from celc.verify.prove.definitions import Definitions, answer
-from celc.verify.prove.expressions import MalformedError
+from celc.verify.prove.exploring import compare_all
+from celc.verify.prove.expressions import MalformedError, parts_of
 from celc.verify.prove.forms import Forms
 from celc.verify.prove.labellings import Labels
 from celc.verify.prove.matches import (
+    AFTER,
     ALONE,
     Match,
     OutOfStepsError,
@@ -20,20 +21,11 @@ from celc.verify.prove.matches import (
     matches_text,
 )
 from celc.verify.prove.representations import Representations
-from celc.verify.prove.streams import (
-    Classes,
-    Event,
-    check_understood,
-    classes_of,
-    following,
-    parts_of,
-)
+from celc.verify.prove.streams import Classes, Event, check_understood, classes_of, following
 from celc.verify.prove.verdict import NotUnderstoodError, Verdict
 
 STEP = "core formula → normal form"
 MOST_STEPS = 160_000  # of both evaluators, about a second
-
-_AFTER = core.AbsenceAfter | lp.AbsenceAfter
 
 
 def to_normal(given: Representations) -> Verdict:
@@ -77,7 +69,7 @@ def shown_labels(query: core.Query) -> tuple[str, ...]:
 
 def ends_later(query: core.Query, read: Iterable[Any]) -> bool:
     """Whether matches of formulas or forms depend on events behind their ends."""
-    after = any(isinstance(one, _AFTER) for part in read for one in parts_of(part))
+    after = any(isinstance(one, AFTER) for part in read for one in parts_of(part))
     return after or query.simultaneous
 
 
@@ -121,8 +113,7 @@ class Compared:
     ) -> Verdict:
         evaluators = tuple(evaluators)
         events, stream = self.classes, self.stream.events
-        length, _ = events.streams()
-        done, longer, found = 0, 0, 0
+        longer = found = 0
 
         def differs() -> str | None:
             nonlocal found
@@ -139,24 +130,17 @@ class Compared:
             for evaluator in evaluators:
                 evaluator.forget(size)
 
-        def grow(size: int) -> str | None:
-            """The first difference on a stream with so many more events."""
-            for number in range(len(events.events)):
-                for gap in range(len(events.gaps) if stream else 1):
-                    stream.append(events.event(number, gap, stream[-1] if stream else None))
-                    problem = differs() if size == 1 else grow(size - 1)
-                    if problem is not None:
-                        return problem
-                    cut(len(stream) - 1)
-            return None
+        def push(event: Event, compares: bool) -> str | None:
+            stream.append(event)
+            return differs() if compares else None
 
-        problem = None
-        try:
-            while done < length and problem is None:
-                problem = grow(done + 1)
-                done += 1
-        except OutOfStepsError:
-            pass
+        def following_ones() -> list[Event]:
+            last, gaps = (stream[-1], len(events.gaps)) if stream else (None, 1)
+            numbers = range(len(events.events))
+            return [events.event(number, gap, last) for number in numbers for gap in range(gaps)]
+
+        length, _ = events.streams()
+        done, problem = compare_all(length, self.steps, following_ones, push, cut)
         try:
             self.steps.left = MOST_STEPS // 2
             for made in following(self.query, events) if problem is None else ():

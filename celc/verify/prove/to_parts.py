@@ -7,8 +7,9 @@ the whole definition decides, the automaton must find at least what it finds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from itertools import combinations, product
 from typing import Any
 
@@ -26,12 +27,13 @@ from celc.normal.flat_form import (
     PartBefore,
     RoleClause,
 )
+from celc.verify.prove.expressions import parts_of
 from celc.verify.prove.forms import Forms
 from celc.verify.prove.labellings import Labelling
 from celc.verify.prove.languages import is_label
 from celc.verify.prove.matches import ALONE, Match
 from celc.verify.prove.representations import Representations
-from celc.verify.prove.streams import check_understood, classes_of, parts_of
+from celc.verify.prove.streams import check_understood, classes_of
 from celc.verify.prove.to_normal import Compared, shown_labels
 from celc.verify.prove.verdict import NotUnderstoodError, Verdict
 
@@ -140,15 +142,22 @@ class _Checks:
 
     def matches(self, end: int) -> frozenset[Match]:
         """Those that end at a position, without their roles."""
+        found: Collection[Match] = self._forms.matches(self._flat.form, ALONE, end)
+        for one in self._flat.clauses:
+            if not found:
+                break
+            ask = partial(self._decides, one)
+            found = self._forms.holding(found, id(one), self._read(one), ask)
         return frozenset(
-            (start, self._forms.labels.kept(mu, is_label))
-            for start, mu in self._forms.matches(self._flat.form, ALONE, end)
-            if self._holds(start, end, mu)
+            [
+                (start, self._forms.labels.kept(mu, is_label))
+                for start, mu in found
+                if self._holds(start, end, mu)
+            ]
         )
 
     def _holds(self, start: int, end: int, mu: Labelling) -> bool:
-        if not all(self._clause(one, mu) for one in self._flat.clauses):
-            return False
+        """Whether a match that satisfies the clauses satisfies the rest."""
         if not self._looks_further:
             return True
         sets, flat = self._forms.labels.sets(mu), self._flat
@@ -166,10 +175,6 @@ class _Checks:
         )
 
     # --- clauses ----------------------------------------------------------------------------------
-
-    def _clause(self, one: RoleClause, mu: Labelling) -> bool:
-        there = {name: self._forms.labels.positions(mu, name) for name in self._read(one)}
-        return self._forms.decided(id(one), there, lambda sets: self._decides(one, sets))
 
     def _read(self, one: RoleClause) -> tuple[str, ...]:
         """The labels that a clause names, and the marks of rounds that it asks for."""

@@ -14,9 +14,9 @@ from typing import Any
 from celc.automata.predicates import Alphabet, TypeConditions
 from celc.core import formula as core
 from celc.normal import normal_form as lp
-from celc.verify.prove.expressions import Meaning
+from celc.verify.prove.expressions import Meaning, parts_of
 from celc.verify.prove.representations import Representations
-from celc.verify.prove.streams import Event, classes_of, parts_of
+from celc.verify.prove.streams import Event, classes_of
 from celc.verify.prove.verdict import NotUnderstoodError, Verdict
 
 STEP = "conditions → symbols"

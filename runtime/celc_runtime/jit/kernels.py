@@ -62,6 +62,9 @@ class _Now(threading.local):
     interprets = False
     """Whether it runs a kernel by Python: kernels that this one calls are interpreted as well."""
 
+    only_interprets = False
+    """Whether it never runs machine code."""
+
     compiles = False
     """Whether all inputs of its kernels count as large."""
 
@@ -104,8 +107,10 @@ class Kernel(HasContent):
         self._seconds = 0.0
 
     def __call__(self, *arguments: Any) -> Any:
+        if _now.interprets or self._is_plain:
+            return self.plain(*arguments)
         compiled = self._compiled
-        if compiled is None or _now.interprets or self._is_plain:
+        if compiled is None or _now.only_interprets:
             return self._call(arguments)
         return compiled(*arguments)
 
@@ -137,9 +142,7 @@ class Kernel(HasContent):
         return self.compiled._numba_type_
 
     def _call(self, arguments: tuple[Any, ...]) -> Any:
-        if _now.interprets or self._is_plain:
-            return self.plain(*arguments)
-        if _now.takes_what_is_made and not self.is_made:
+        if _now.only_interprets or (_now.takes_what_is_made and not self.is_made):
             return self.interpreted(*arguments)
         if _now.compiles or self._is_worth_it() or _rows(arguments) >= MOST_ROWS:
             return self.compiled(*arguments)
@@ -182,6 +185,17 @@ def taking_what_is_made() -> Iterator[None]:
         yield
     finally:
         _now.takes_what_is_made = before
+
+
+@contextmanager
+def interpreting() -> Iterator[None]:
+    """Kernels that this thread calls are read by Python, also where there is machine code: for
+    proofs, which are about the code as it is written."""
+    before, _now.only_interprets = _now.only_interprets, True
+    try:
+        yield
+    finally:
+        _now.only_interprets = before
 
 
 def njit(

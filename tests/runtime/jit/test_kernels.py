@@ -66,6 +66,17 @@ def test_runs_that_take_what_is_made_wait_for_no_machine_code() -> None:
     assert _is_compiled(kernel)
 
 
+def test_proofs_are_read_by_python_although_there_is_machine_code() -> None:
+    asked = []
+    kernel = njit(plain=lambda values: asked.append(len(values)), cache=False)(_seen)
+    kernel._is_plain = False
+    kernel.compiled  # noqa: B018  # as an earlier run has left it
+    with kernels.interpreting():
+        kernel(_FEW)
+    assert asked == [len(_FEW)]
+    assert kernel(_MANY) == (0, True)
+
+
 def test_the_rows_of_a_batch_count_and_the_memory_does_not() -> None:
     def batch_of(rows: int) -> Batch:
         return Batch(np.zeros(rows, np.uint8), *([NO_INTEGERS] * 8))

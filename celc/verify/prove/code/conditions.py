@@ -12,7 +12,7 @@ from celc.core import formula as core
 from celc.normal.divide import Definitions, Exact, Rest, Roles, Windowed
 from celc.normal.flat_form import ABSENT, AbsentEvent, FlatForm, RoleClause, RoleWindow
 from celc.verify.prove.code.paths import Path
-from celc.verify.prove.expressions import OfStream
+from celc.verify.prove.stream_conditions import OfStream
 from celc.verify.prove.verdict import NotUnderstoodError
 
 NUMBERS = frozenset({"BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"})
