@@ -25,6 +25,9 @@ INSTANT_POSITION = "\ud800instant"
 _FEW_ROWS = 4096  # a batch of up to this many rows may stay in memory until the next one comes
 
 
+_FROM_ZERO = np.zeros(1, np.int64)
+
+
 class PastEvents:
     """All events from one entry on, for the matches of one output (`EventStore.stretch`).
 
@@ -42,7 +45,8 @@ class PastEvents:
         rows, self._positions = here.until(count)
         self._rows = rows[:count]
         # The index of the first event of each chunk, and of the batch.
-        self._starts = np.cumsum([0, *(len(chunk[POSITION]) for chunk in chunks)])
+        lengths = (len(chunk[POSITION]) for chunk in chunks)
+        self._starts = np.cumsum([0, *lengths]) if chunks else _FROM_ZERO
         self._together: dict[str, pa.Array] = {}
         self._all_positions: np.ndarray | None = None
 

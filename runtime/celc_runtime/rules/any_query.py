@@ -171,8 +171,10 @@ def matches_of_table(
     answer = None if first.ends_early else _in_parts(program, rows, options, threads, run_of)
     if answer is not None:
         return pa.Table.from_batches(first.of(answer), schema)
-    batches = rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS)
-    options = replace(options, numbered=rows.numbered)
+    batches: Iterable[pa.RecordBatch] = rows.batches(0, len(rows.table), _ROWS)
+    is_pairs = program.plan.source.parameters is not None
+    arranged = None if is_pairs else rows.arranged
+    options = replace(options, numbered=rows.numbered, arranged=arranged)
     if program.plan.source.parameters is not None:
         from celc_runtime.rules.run import ForEachRun
         from celc_runtime.rules.tables import in_order
@@ -247,7 +249,7 @@ def compact_of_table(
     batches = _in_parts(program, rows, PLAIN, threads, compact_run)
     if batches is None:
         run = ordered_run(program, RunOptions(numbered=rows.numbered), is_compact=True)
-        batches = read_all(run, rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS))
+        batches = read_all(run, rows.batches(0, len(rows.table), _ROWS))
     if keeps is not None:
         batches = keeps(batches)
     return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))

@@ -79,8 +79,7 @@ class DeclaredTypes:
         if inside < rows:
             end = np.concatenate([data[cut:last], _BEHIND])
             behind = offsets[inside:] - np.uint32(cut)
-            for values in (end, behind):
-                values.flags.writeable = False
+            end.flags.writeable = behind.flags.writeable = False
             _write_codes(self._slots, behind, end, codes[inside:])
         undeclared = rows > 0 and codes.max() == others
         return codes, self.names if undeclared else self._known
@@ -205,7 +204,8 @@ def _room(rows: int, dtype: type[np.uint8] | type[np.uint16]) -> np.ndarray:
 def _numbers(buffer: pa.Buffer | None, dtype: type[np.generic]) -> np.ndarray:
     """The numbers in a buffer, read-only: kernels are compiled for one type of array."""
     values = np.frombuffer(buffer if buffer is not None and buffer.size else bytes(8), dtype)
-    values.flags.writeable = False
+    if values.flags.writeable:
+        values.flags.writeable = False
     return values
 
 

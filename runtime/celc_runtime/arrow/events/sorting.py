@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +19,16 @@ from celc_runtime.arrow.arrays import (
     plain,
     sortable,
     taken,
+    whole_column,
     without_views,
 )
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.arrow.events.digits import is_worth_it, order_by_digits, places_of
+from celc_runtime.arrow.events.event_order import Arrangement
 from celc_runtime.arrow.events.event_types import with_declared_types
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
-from celc_runtime.engine.arena.batch import disorder
+from celc_runtime.engine.arena.batch import NO_INTEGERS, disorder
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema
@@ -58,25 +60,36 @@ class Sorted(NamedTuple):
 
     table: the rows as they stand. order: int64, the rows in order; None: they stand in it.
     numbered: the name of the column of row numbers that moved rows get. keys: uint64[rows], numbers
-    of keys that are equal where the keys are; None: not known.
+    of keys that are equal where the keys are; None: not known. arranged: what sorting has shown of
+    few rows; None: not known.
     """
 
     table: pa.Table
     order: pa.Array | None = None
     numbered: str | None = None
     keys: tuple[np.ndarray, ...] | None = None
+    arranged: Arrangement | None = None
 
     def rows(self, first: int, end: int) -> pa.Table:
         """The rows from `first` to before `end`, in order. A table in order is not copied."""
         if self.order is None:
             return self.table.slice(first, end - first)
         chosen = self.order.slice(first, end - first)
-        rows = chosen.to_numpy()
+        if len(chosen) <= _FEW:
+            few = pc.take(self.table, chosen, boundscheck=False)
+            return few.append_column(self.numbered, chosen)
         # Column by column: for a table Arrow asks its own threads, which costs more than it saves.
         columns = [
-            taken(one.chunk(0) if one.num_chunks == 1 else one, rows) for one in self.table.columns
+            taken(one.chunk(0) if one.num_chunks == 1 else one, chosen)
+            for one in self.table.itercolumns()
         ]
-        return pa.table([*columns, chosen], names=[*self.table.column_names, self.numbered])
+        names = [*self.table.schema.names, self.numbered]
+        return pa.Table.from_arrays([*columns, chosen], names)
+
+    def batches(self, first: int, end: int, most: int) -> Iterator[pa.RecordBatch]:
+        """The same in batches of at most `most` rows, which are moved when they are asked for."""
+        for start in range(first, end, most):
+            yield from self.rows(start, min(start + most, end)).to_batches()
 
     def begins(self, plan: Plan) -> np.ndarray:
         """int64: the rows in order at which partitions begin. There is a row."""
@@ -116,10 +129,9 @@ def order_for(plan: Plan, table: pa.Table) -> Sorted:
     if found is None or not _can_sort(found.values()):
         return Sorted(table)
     if len(table) <= _FEW:
-        # To sort takes less than to look first. Equal rows keep their order.
-        order = _by_values([in_one_piece(without_views(column)) for column in found.values()])
-        is_other = (order[1:] < order[:-1]).any()
-        return _moving(plan, table, pa.array(order)) if is_other else Sorted(table)
+        # To sort takes less than to look first.
+        pieces = {name: without_views(in_one_piece(one)) for name, one in found.items()}
+        return _few(plan, table, pieces)
     if strictly_increases(found[names[0]]):
         return Sorted(table)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
@@ -133,11 +145,40 @@ def order_for(plan: Plan, table: pa.Table) -> Sorted:
     return _moving(plan, table, pa.array(_by_values(columns)))
 
 
+def _few(plan: Plan, table: pa.Table, columns: Mapping[str, pa.Array]) -> Sorted:
+    """Few rows in the order of columns, the first column first."""
+    arranged = None
+    if all(map(is_whole, columns.values())):
+        values = {name: numbers(column)[0] for name, column in columns.items()}
+        order = np.lexsort([*values.values()][::-1])  # a third of the time
+        if not plan.interleaves:
+            arranged = _arranged(plan, {name: one[order] for name, one in values.items()})
+    else:
+        order = _by_values([*columns.values()])
+    if not (order[1:] < order[:-1]).any():
+        return Sorted(table, arranged=arranged)
+    return _moving(plan, table, whole_column(order, pa.int64()), arranged=arranged)
+
+
+def _arranged(plan: Plan, values: Mapping[str, np.ndarray]) -> Arrangement:
+    """What columns show whose rows are in order."""
+    rows = len(next(iter(values.values())))
+    same = np.zeros(rows, np.bool_)
+    same[1:] = True
+    for name in plan.source.key_columns:
+        same[1:] &= values[name][1:] == values[name][:-1]
+    parts = (~same).nonzero()[0] if plan.source.key_columns else NO_INTEGERS
+    rises = False
+    for number, name in enumerate((*plan.source.order_by, *plan.source.tiebreak)):
+        same[1:] &= values[name][1:] == values[name][:-1]
+        if number == 0:
+            rises = not same.any()
+    are_tied = not rises and bool(plan.source.order_by) and bool(same.any())
+    return Arrangement(rows, parts, same if are_tied else None, rises)
+
+
 def _by_values(columns: Sequence[pa.Array]) -> np.ndarray:
     """int64: the rows in the order of columns, the first column first."""
-    if len(columns[0]) <= _FEW and all(map(is_whole, columns)):
-        # A third of the time for few rows.
-        return np.lexsort([numbers(column)[0] for column in reversed(columns)])
     sorts: list[pa.Array] = []
     for column in map(sortable, map(plain, columns)):
         if column.null_count:
@@ -150,7 +191,11 @@ def _by_values(columns: Sequence[pa.Array]) -> np.ndarray:
 
 
 def _moving(
-    plan: Plan, table: pa.Table, order: pa.Array, keys: tuple[np.ndarray, ...] | None = None
+    plan: Plan,
+    table: pa.Table,
+    order: pa.Array,
+    keys: tuple[np.ndarray, ...] | None = None,
+    arranged: Arrangement | None = None,
 ) -> Sorted:
     """The table with an order that is another one than its own."""
     numbered = unused_name("row", [*table.schema.names, *names_read(plan)])
@@ -159,7 +204,7 @@ def _moving(
         types = with_declared_types(plan, table.column(name))
         table = table.set_column(table.column_names.index(name), name, types)
     # One piece of each column, because rows come from all over it.
-    return Sorted(table.combine_chunks(), order, numbered, keys)
+    return Sorted(table.combine_chunks(), order, numbered, keys, arranged)
 
 
 def _ascend(columns: Sequence[pa.Array]) -> bool:

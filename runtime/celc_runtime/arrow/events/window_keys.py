@@ -30,10 +30,10 @@ class WindowKeys:
         self._order = order
         self._slot_keys = NO_INTEGERS
 
-    def of(self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray) -> np.ndarray:
+    def of(self, events: pa.RecordBatch, parts: np.ndarray, slots: np.ndarray) -> np.ndarray:
         """int64[rows] keys.
 
-        parts: the rows at which partitions begin. slots: the partition of each row, if they
+        parts: int64, the rows at which partitions begin. slots: the partition of each row, if they
         interleave.
         Raises EventError if the attribute cannot be measured, or falls.
         """
@@ -60,17 +60,17 @@ class WindowKeys:
             )
         return values
 
-    def _immeasurable(self, column: pa.Array, parts: list[int]) -> np.ndarray:
+    def _immeasurable(self, column: pa.Array, parts: np.ndarray) -> np.ndarray:
         """As `immeasurable`; it looks at few values if events are ordered by the attribute."""
         if self._plan.source.order_by[:1] == (self._attribute,) and column.type == pa.int64():
             values = numbers(column)[0]
             # The first of each partition; of few rows all, which takes less.
-            firsts = values if len(values) <= _FEW else values[[0, *parts]]
+            firsts = values if len(values) <= _FEW else values[np.append(0, parts)]
             if len(values) and firsts.min() > -(2**63):
                 return _NOWHERE
         return immeasurable(column)
 
-    def _falls(self, values: np.ndarray, parts: list[int], slots: np.ndarray) -> np.ndarray:
+    def _falls(self, values: np.ndarray, parts: np.ndarray, slots: np.ndarray) -> np.ndarray:
         """bool[rows]: where it is less than at the event before in the same partition."""
         plan, name = self._plan, self._attribute
         if not len(values) or plan.source.order_by[:1] == (name,):

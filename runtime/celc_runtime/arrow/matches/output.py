@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import plain, taken
+from celc_runtime.arrow.arrays import plain, taken, whole_column
 from celc_runtime.arrow.event_store import (
     INSTANT_POSITION,
     POSITION,
@@ -55,7 +55,13 @@ def matches_batch(
         return plain(taken(events.column(name), rows))
 
     labels = LabelValues(
-        plan.answer.label_names, matches, found.offsets, found.entries, values.of, at_end
+        plan.answer.label_names,
+        matches,
+        found.offsets,
+        found.entries,
+        values.of,
+        at_end,
+        found.counts,
     )
     columns = (
         [] if plan.answer.match_id is None else [match_ids(plan, found.starts, found.ends, labels)]
@@ -131,23 +137,25 @@ class _Values:
 
     def __init__(self, stretch: PastEvents) -> None:
         self._stretch = stretch
-        # Arrays are compared by address. They are held here, so no two have the same one.
-        self._arrays: dict[tuple[int, int], np.ndarray] = {}
-        self._places: dict[tuple[int, int], np.ndarray] = {}
-        self._found: dict[tuple[str, tuple[int, int]], pa.Array] = {}
+        # Arrays are told apart by `id`. They are held here, so no two have the same one.
+        self._arrays: list[np.ndarray] = []
+        self._places: dict[int, np.ndarray] = {}
+        self._found: dict[tuple[str, int], pa.Array] = {}
 
     def of(self, name: str, entries: np.ndarray) -> pa.Array:
-        array = (entries.ctypes.data, len(entries))
-        self._arrays[array] = entries
-        if (name, array) not in self._found:
-            if name == POSITION:
-                column = pa.array(self._stretch.positions(entries))
-            else:
-                if array not in self._places:
-                    self._places[array] = self._stretch.places(entries)
-                column = self._stretch.column(name, self._places[array])
-            self._found[name, array] = column
-        return self._found[name, array]
+        array = id(entries)
+        column = self._found.get((name, array))
+        if column is not None:
+            return column
+        if name == POSITION:
+            column = whole_column(self._stretch.positions(entries), pa.int64())
+        else:
+            if array not in self._places:
+                self._places[array] = self._stretch.places(entries)
+            column = self._stretch.column(name, self._places[array])
+        self._arrays.append(entries)
+        self._found[name, array] = column
+        return column
 
 
 class LabelEntries(NamedTuple):
@@ -159,6 +167,8 @@ class LabelEntries(NamedTuple):
     entries: Sequence[np.ndarray]
     """For each label int64, match after match; those of match m are from `offsets[m]` to before
     `offsets[m + 1]`."""
+    counts: Sequence[int] = ()
+    """For each label how many of its events each match has; empty: not all have as many."""
 
 
 def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
@@ -183,16 +193,17 @@ def entries_of_runs(
     places = [
         output.tags[place * stride : place * stride + matches] for place in range(len(columns))
     ]
-    offsets, of_labels = [], []
+    offsets, of_labels, counts = [], [], []
     for number in range(labels):
         under = [
             entries for of_place, entries in zip(columns, places, strict=True) if number in of_place
         ]
+        counts.append(len(under))
         offsets.append(_ramp(matches, len(under)))
         of_labels.append(
             under[0] if len(under) == 1 else np.stack(under or [_NO_ENTRIES], 1).ravel()
         )
-    return LabelEntries(places[0], places[-1], offsets, of_labels)
+    return LabelEntries(places[0], places[-1], offsets, of_labels, counts)
 
 
 _NO_ENTRIES = np.zeros(0, np.int64)
@@ -215,4 +226,5 @@ def label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
     names = (POSITION, *label.attributes) if plan.answer.positions else label.attributes
     values = [labels.column(label.name, name) for name in names]
     structs = pa.StructArray.from_arrays(values, fields=list(struct_type(plan, label)))
-    return pa.ListArray.from_arrays(pa.array(labels.offsets(label.name)), structs)
+    offsets = whole_column(labels.offsets(label.name), pa.int32())
+    return pa.ListArray.from_arrays(offsets, structs)

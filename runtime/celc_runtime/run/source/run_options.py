@@ -1,5 +1,6 @@
 """The options of a run, the same for every kind of run."""
 
+from celc_runtime.arrow.events.event_order import Arrangement
 from celc_runtime.plan.frozen import frozen
 
 
@@ -23,6 +24,9 @@ class RunOptions:
     numbered: str | None = None
     """The column with the numbers of the rows, for messages; None: the rows are in their original
     order."""
+
+    arranged: Arrangement | None = None
+    """What is known of the only rows of this run, where they come in one batch."""
 
     clock: int | None = None
     """The key of the greatest time of the first order column in the whole input, for matches that
