@@ -46,7 +46,7 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     column, only the places of NULL count. Both arrays are read-only.
     """
     if column.type.id in _DTYPES:
-        values = _values(column)
+        values = whole_values(column)
     elif pa.types.is_decimal128(column.type):
         values = np.frombuffer(column.buffers()[1], PAIRS)
         values = values[column.offset : column.offset + len(column)]
@@ -67,7 +67,7 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return values, valid
 
 
-def _values(column: pa.Array) -> np.ndarray:
+def whole_values(column: pa.Array) -> np.ndarray:
     """The values of a column of a type among `_DTYPES`."""
     first = column.offset
     values = np.frombuffer(column.buffers()[1], _DTYPES[column.type.id])
@@ -230,7 +230,7 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 def differs(column: pa.Array) -> np.ndarray:
     """bool[rows − 1]: where a value differs from the one before; NULL = NULL, NaN = NaN."""
     if is_whole(column):
-        values = _values(column)  # a quarter of the time for few rows
+        values = whole_values(column)  # a quarter of the time for few rows
         different: np.ndarray = values[1:] != values[:-1]
         return different
     column = plain(column)
@@ -284,7 +284,7 @@ def taken(column: pa.Array, rows: np.ndarray | pa.Array) -> pa.Array:
     """A copy of the values of a column in rows (int64), which must be there."""
     if len(rows) <= _FEW and isinstance(column, pa.Array) and is_whole(column):
         places = rows if isinstance(rows, np.ndarray) else rows.to_numpy()
-        return whole_column(_values(column)[places], column.type)  # a third of the time
+        return whole_column(whole_values(column)[places], column.type)  # a third of the time
     if isinstance(rows, np.ndarray):
         rows = whole_column(rows, pa.int64())
     return pc.take(column, rows, boundscheck=False)
@@ -293,7 +293,8 @@ def taken(column: pa.Array, rows: np.ndarray | pa.Array) -> pa.Array:
 def whole_column(values: np.ndarray, type: pa.DataType) -> pa.Array:
     """A column of a type of whole numbers or times over its values, which are not copied. Arrow
     itself looks at them for twice as long."""
-    values = np.ascontiguousarray(values)
+    if not values.flags.c_contiguous:
+        values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(type, len(values), [None, pa.py_buffer(values)])
 
 
@@ -303,7 +304,7 @@ def order_of_neighbours(column: pa.Array, last: pa.Array | None) -> np.ndarray:
     last: the value before the first row, if there is one. NULL comes first, as in Spark.
     """
     if last is None and is_whole(column):
-        values, order = _values(column), np.ones(len(column), np.int8)
+        values, order = whole_values(column), np.ones(len(column), np.int8)
         # A tenth of the time for few rows.
         np.subtract(
             values[1:] > values[:-1], values[1:] < values[:-1], out=order[1:], dtype=np.int8

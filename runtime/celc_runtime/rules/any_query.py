@@ -168,7 +168,7 @@ def matches_of_table(
 ) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     plan, schema = read_plan(program), program.output_schema
-    rows = order_for(plan, table_of(program, events))
+    rows = order_for(plan, table_of(program, events), program.kept)
     # A search that ends after some matches is one that begins with the first event.
     answer = None if first.ends_early else _in_parts(program, rows, options, threads, ordered_run)
     if answer is not None:
@@ -176,7 +176,7 @@ def matches_of_table(
     batches: Iterable[pa.RecordBatch] = rows.batches(0, len(rows.table), _ROWS)
     is_pairs = program.plan.source.parameters is not None
     arranged = None if is_pairs else rows.arranged
-    options = replace(options, numbered=rows.numbered, arranged=arranged)
+    options = options.of_rows(rows.numbered, arranged)
     if program.plan.source.parameters is not None:
         from celc_runtime.rules.run import ForEachRun
         from celc_runtime.rules.tables import in_order
@@ -254,7 +254,7 @@ def compact_of_table(
 ) -> pa.Table:
     """The compact answers of a table, those that `keeps` passes on; see
     `CompiledQuery.match_compact`."""
-    rows = order_for(read_plan(program), table_of(program, events))
+    rows = order_for(read_plan(program), table_of(program, events), program.kept)
     batches: Iterable[pa.RecordBatch] | None
     batches = _in_parts(program, rows, PLAIN, threads, partial(ordered_run, is_compact=True))
     if batches is None:

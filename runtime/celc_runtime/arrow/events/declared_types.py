@@ -215,6 +215,9 @@ def _numbers(buffer: pa.Buffer | None, dtype: type[np.generic]) -> np.ndarray:
 def _write_codes(slots: _Slots, offsets: np.ndarray, data: np.ndarray, codes: np.ndarray) -> None:
     """Write the code of each text. Eight bytes can be read from the beginning of each."""
     kernel = _short_codes if len(slots.keys) else _long_codes
+    if getattr(kernel, "is_compiled", False):
+        kernel(slots, offsets, data, codes)
+        return
     with np.errstate(over="ignore"):  # codes and hashes wrap around; plain Python would warn
         kernel(slots, offsets, data, codes)
 

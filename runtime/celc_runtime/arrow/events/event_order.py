@@ -57,6 +57,19 @@ class EventOrder:
     partition was entered before.
     """
 
+    rises = True
+    """Whether the first order column shows that no two rows of the last checked batch are equal in
+    order and partition."""
+
+    tied: np.ndarray | None = None
+    """bool[rows], the rows of the last checked batch that are equal in order and partition to the
+    row before; None: there is none."""
+
+    _left: pa.RecordBatch | None = None
+    _last: dict[str, pa.Array] | None = None
+    _last_key: tuple[object, ...] = ()
+    _last_value: tuple[pa.DataType, np.generic] | None = None
+
     def __init__(
         self, plan: Plan, rows: RowNames, *, ties_are_errors: bool, continues: bool
     ) -> None:
@@ -66,16 +79,6 @@ class EventOrder:
         self._continues = continues
         self._keys_seen: set[tuple[object, ...]] = set()
         self._slots: dict[tuple[object, ...], int] = {}
-        self.rises = True
-        """Whether the first order column shows that no two rows of the last checked batch are equal
-        in order and partition."""
-        self.tied: np.ndarray | None = None
-        """bool[rows], the rows of the last checked batch that are equal in order and partition to
-        the row before; None: there is none."""
-        self._left: pa.RecordBatch | None = None
-        self._last: dict[str, pa.Array] | None = None
-        self._last_key: tuple[object, ...] = ()
-        self._last_value: tuple[pa.DataType, np.generic] | None = None
 
     @property
     def partitions_seen(self) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from celc_runtime.arrow.arrays import (
     sortable,
     taken,
     whole_column,
+    whole_values,
     without_views,
 )
 from celc_runtime.arrow.events.conforming import names_read
@@ -119,9 +120,39 @@ def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     return found.rows(0, len(found.table)), found.numbered
 
 
-def order_for(plan: Plan, table: pa.Table) -> Sorted:
-    """A table with the order that the query reads. Equal rows keep their order."""
-    names = sort_columns(plan)
+class _Known(NamedTuple):
+    """What tables of one schema with few rows show alike."""
+
+    schema: pa.Schema
+    places: dict[str, int]  # those of the columns to sort by, which are of whole numbers or times
+    numbered: str  # the name of the column of row numbers
+
+    def values_of(self, table: pa.Table) -> dict[str, np.ndarray] | None:
+        """The columns to sort by; None: of another schema, with NULL, or in several pieces."""
+        if not self.schema.equals(table.schema):
+            return None
+        found = {}
+        for name, place in self.places.items():
+            column = table.column(place)
+            if column.null_count or column.num_chunks != 1:
+                return None
+            found[name] = whole_values(column.chunk(0))
+        return found
+
+
+def order_for(
+    plan: Plan, table: pa.Table, kept: MutableMapping[object, Any] | None = None
+) -> Sorted:
+    """A table with the order that the query reads. Equal rows keep their order.
+
+    kept: where calls for one plan keep what they find alike (`Program.kept`); None: nowhere.
+    """
+    known = None if kept is None else kept.get("order")
+    if known is not None and 1 < len(table) <= _FEW:
+        assert isinstance(known, _Known)
+        if (values := known.values_of(table)) is not None:
+            return _few_numbers(plan, table, values, known.numbered)
+    given, names = table, sort_columns(plan)
     table = with_fields(table, names)
     if not names or len(table) < 2:
         return Sorted(table)
@@ -131,7 +162,18 @@ def order_for(plan: Plan, table: pa.Table) -> Sorted:
     if len(table) <= _FEW:
         # To sort takes less than to look first.
         pieces = {name: without_views(in_one_piece(one)) for name, one in found.items()}
-        return _few(plan, table, pieces)
+        if not all(map(is_whole, pieces.values())):
+            order = _by_values([*pieces.values()])
+            if not (order[1:] < order[:-1]).any():
+                return Sorted(table)
+            return _moving(plan, table, whole_column(order, pa.int64()))
+        values = {name: whole_values(column) for name, column in pieces.items()}
+        numbered = _number_column(plan, table)
+        is_plain = table is given and not plan.source.chosen_columns
+        if kept is not None and is_plain and all(map(is_whole, found.values())):
+            places = {name: table.schema.names.index(name) for name in names}
+            kept["order"] = _Known(table.schema, places, numbered)
+        return _few_numbers(plan, table, values, numbered)
     if strictly_increases(found[names[0]]):
         return Sorted(table)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
@@ -145,35 +187,38 @@ def order_for(plan: Plan, table: pa.Table) -> Sorted:
     return _moving(plan, table, pa.array(_by_values(columns)))
 
 
-def _few(plan: Plan, table: pa.Table, columns: Mapping[str, pa.Array]) -> Sorted:
+def _few_numbers(
+    plan: Plan, table: pa.Table, values: Mapping[str, np.ndarray], numbered: str
+) -> Sorted:
     """Few rows in the order of columns, the first column first."""
+    order = np.lexsort([*values.values()][::-1])  # a third of the time
     arranged = None
-    if all(map(is_whole, columns.values())):
-        values = {name: numbers(column)[0] for name, column in columns.items()}
-        order = np.lexsort([*values.values()][::-1])  # a third of the time
-        if not plan.interleaves:
-            arranged = _arranged(plan, {name: one[order] for name, one in values.items()})
-    else:
-        order = _by_values([*columns.values()])
+    if not plan.interleaves:
+        arranged = _arranged(plan, {name: one[order] for name, one in values.items()})
     if not (order[1:] < order[:-1]).any():
         return Sorted(table, arranged=arranged)
-    return _moving(plan, table, whole_column(order, pa.int64()), arranged=arranged)
+    moved = whole_column(order, pa.int64())
+    return Sorted(table.combine_chunks(), moved, numbered, arranged=arranged)
 
 
 def _arranged(plan: Plan, values: Mapping[str, np.ndarray]) -> Arrangement:
     """What columns show whose rows are in order."""
+    keys, orders = plan.source.key_columns, (*plan.source.order_by, *plan.source.tiebreak)
     rows = len(next(iter(values.values())))
-    same = np.zeros(rows, np.bool_)
-    same[1:] = True
-    for name in plan.source.key_columns:
-        same[1:] &= values[name][1:] == values[name][:-1]
-    parts = (~same).nonzero()[0] if plan.source.key_columns else NO_INTEGERS
-    rises = False
-    for number, name in enumerate((*plan.source.order_by, *plan.source.tiebreak)):
-        same[1:] &= values[name][1:] == values[name][:-1]
-        if number == 0:
-            rises = not same.any()
-    are_tied = not rises and bool(plan.source.order_by) and bool(same.any())
+    parts, rises = NO_INTEGERS, False
+    same = np.ones(rows, np.bool_)
+    same[0] = False
+    later = same[1:]
+    for name in keys:
+        later &= values[name][1:] == values[name][:-1]
+    if keys:
+        parts = (~same).nonzero()[0]
+    for number, name in enumerate(orders):
+        later &= values[name][1:] == values[name][:-1]
+        if number == 0 and not later.any():
+            rises = True
+            break
+    are_tied = bool(orders) and not rises and bool(later.any())
     return Arrangement(rows, parts, same if are_tied else None, rises)
 
 
@@ -195,16 +240,19 @@ def _moving(
     table: pa.Table,
     order: pa.Array,
     keys: tuple[np.ndarray, ...] | None = None,
-    arranged: Arrangement | None = None,
 ) -> Sorted:
     """The table with an order that is another one than its own."""
-    numbered = unused_name("row", [*table.schema.names, *names_read(plan)])
+    numbered = _number_column(plan, table)
     name = plan.source.type_name
     if is_worth_it(len(table)) and table.column_names.count(name) == 1:
         types = with_declared_types(plan, table.column(name))
         table = table.set_column(table.column_names.index(name), name, types)
     # One piece of each column, because rows come from all over it.
-    return Sorted(table.combine_chunks(), order, numbered, keys, arranged)
+    return Sorted(table.combine_chunks(), order, numbered, keys)
+
+
+def _number_column(plan: Plan, table: pa.Table) -> str:
+    return unused_name("row", [*table.schema.names, *names_read(plan)])
 
 
 def _ascend(columns: Sequence[pa.Array]) -> bool:

@@ -53,7 +53,7 @@ class EventSource:
         # For a partition that goes on, the position of a row is its number minus this.
         self._shift = -options.first_position
         # If partitions interleave, the next position of each.
-        self._counts = np.full(1, options.first_position, np.int64)
+        self._counts = np.array((options.first_position,), np.int64)
 
     def row_name(self, events: pa.RecordBatch, row: int) -> str:
         """The name of a row of the last prepared batch, for messages."""
