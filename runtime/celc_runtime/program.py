@@ -20,9 +20,10 @@ import pyarrow as pa
 
 from celc_runtime.jit.shipping import TOLD, pickled
 from celc_runtime.plan.errors import PlanWarning
+from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.joins import NO_JOINS, Joins
 from celc_runtime.plan.options import with_match_id, with_type_column
-from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.plan import Label, Plan
 from celc_runtime.plan.schemas import arrow_type, input_schema, match_schema, output_schema
 from celc_runtime.plan.strategy import (
     ByDefinition,
@@ -185,6 +186,11 @@ class Program:
     def stored_attributes(self) -> tuple[str, ...]:
         """Those of its plan."""
         return self.plan.stored_attributes
+
+    @cached_property
+    def answer_items(self) -> tuple[Label | Computed, ...]:
+        """Those of its plan's answer."""
+        return self.plan.answer.items
 
     @property
     def output_ddl(self) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import test_random_parameters
 from cases_io import Case, case_stems, load_cases
 from celc_runtime import CompiledQuery
 from celc_runtime.plan.errors import EventError
@@ -148,6 +149,35 @@ def _check_chain(rng: random.Random) -> Iterator[str]:
         yield compare(query, source_table(query, chain.events), chain.text)
 
 
+def check_rules(seed: int) -> Counter[str]:
+    """A query FOR EACH row of a random table, on some streams."""
+    found: Counter[str] = Counter()
+
+    def by_threads(
+        rng: random.Random,
+        name: str,
+        query: Any,
+        ties: str | None,
+        matchers: Any,
+        tally: Any,
+        given: Callable[[], tuple[Any, Any]],
+        *,
+        streams: int,
+    ) -> None:
+        for _ in range(streams):
+            events, rules = given()
+            one = only_query(rng.choice([*matchers.values()]))
+            one = one.with_parameters(rule=rows_table(one, rules))
+            note, table = f"{name}: {query.text}{rules}", table_of(one.plan, events)
+            found[f"{compare(one, table, note)} FOR EACH"] += 1
+            compare(one, table, note, compact=True)
+
+    with pytest.MonkeyPatch.context() as patch, small_parts(random.Random(seed)) as ran:
+        patch.setattr(test_random_parameters, "compare", by_threads)
+        test_random_parameters.check(seed, test_random_parameters.Counts())
+    return found + ran
+
+
 def check(seed: int) -> Counter[str]:
     rng = random.Random(seed)
     with small_parts(rng) as ran:
@@ -164,6 +194,19 @@ def test_parts_are_together_the_whole() -> None:
     assert found["rows"] > 20, found
     assert found["compact rows"] > 3, found
     assert found["tables"] > 20, found
+
+
+def test_parts_of_queries_for_each_row() -> None:
+    found = sum(map(check_rules, range(8)), Counter())
+    assert found["rows FOR EACH"] > 3, found
+    assert found["tables"] > 10, found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(100, 500, 100))
+def test_parts_of_many_queries_for_each_row(first: int) -> None:
+    found = sum(map(check_rules, range(first, first + 100)), Counter())
+    assert found["rows FOR EACH"] > 30, found
 
 
 @pytest.mark.long

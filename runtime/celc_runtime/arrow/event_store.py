@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import plain, taken
+from celc_runtime.arrow.arrays import is_whole, plain, taken, whole_column, whole_values
 from celc_runtime.engine.arena.batch import Batch, last_relevant_rows, write_relevant_rows
 from celc_runtime.engine.arena.nodes import BLOCK, PADDING
 from celc_runtime.engine.definition.instants import InstantRows
@@ -23,6 +23,9 @@ INSTANT_POSITION = "\ud800instant"
 
 
 _FEW_ROWS = 4096  # a batch of up to this many rows may stay in memory until the next one comes
+
+
+_FROM_ZERO = np.zeros(1, np.int64)
 
 
 class PastEvents:
@@ -42,7 +45,8 @@ class PastEvents:
         rows, self._positions = here.until(count)
         self._rows = rows[:count]
         # The index of the first event of each chunk, and of the batch.
-        self._starts = np.cumsum([0, *(len(chunk[POSITION]) for chunk in chunks)])
+        lengths = (len(chunk[POSITION]) for chunk in chunks)
+        self._starts = np.cumsum([0, *lengths]) if chunks else _FROM_ZERO
         self._together: dict[str, pa.Array] = {}
         self._all_positions: np.ndarray | None = None
 
@@ -56,15 +60,13 @@ class PastEvents:
                 kept = [np.asarray(chunk[POSITION]) for chunk in self._chunks]
                 self._all_positions = np.concatenate([*kept, known[: len(self._rows)]])
             known = self._all_positions
-        found: np.ndarray = gathered(known, entries, self._first)
-        return found
+        return _gathered(known, entries, self._first)
 
     def places(self, entries: np.ndarray) -> np.ndarray:
         """int64: the indices of entries (int64), for `column`."""
         if self._chunks:
             return entries - self._first
-        found: np.ndarray = gathered(self._rows, entries, self._first)
-        return found
+        return _gathered(self._rows, entries, self._first)
 
     def column(self, name: str, places: np.ndarray) -> pa.Array:
         """The values of a stored column."""
@@ -113,13 +115,14 @@ class EventStore:
     So an event is copied a number of times that is logarithmic in the number of events kept.
     """
 
+    _first = 0
+    _base = 0
+    _here: _Here | None = None
+    _left: tuple[_Here, np.ndarray] | None = None
+
     def __init__(self, columns: tuple[str, ...]) -> None:
         self._names = columns
         self._chunks: list[dict[str, pa.Array]] = []
-        self._first = 0
-        self._base = 0
-        self._here: _Here | None = None
-        self._left: tuple[_Here, np.ndarray] | None = None
 
     @property
     def rows(self) -> int:
@@ -210,6 +213,9 @@ class _Here:
     """The present batch. If its rows that matter are not given, they are searched for when
     needed."""
 
+    _known = _next_row = 0
+    _positions = _NOTHING
+
     def __init__(
         self,
         events: pa.RecordBatch,
@@ -222,10 +228,9 @@ class _Here:
         self.instants = instants
         self._events = events
         self._batch = batch
-        self._known = self._next_row = 0
         self._are_kept = kept_rows is not None
         self._rows = _NOTHING if kept_rows is None else kept_rows
-        self._positions = _NOTHING
+        self._whole: dict[str, tuple[np.ndarray, pa.DataType]] = {}
 
     @property
     def rows(self) -> int:
@@ -260,13 +265,32 @@ class _Here:
         if name == INSTANT_POSITION:
             firsts = rows if self.instants is None else self.instants.first(rows)
             return pa.array(self.positions_of(firsts))
-        return plain(taken(self._events.column(name), rows))
+        if len(rows) > _FEW_ROWS:
+            return plain(taken(self._events.column(name), rows))
+        # Of few rows a look at the column takes longer than to pick them.
+        known = self._whole.get(name)
+        if known is None:
+            column = self._events.column(name)
+            if not is_whole(column):
+                return plain(taken(column, rows))
+            known = self._whole[name] = whole_values(column), column.type
+        values, type = known
+        return whole_column(values[rows], type)
 
 
 def _longer(values: np.ndarray, known: int, room: int) -> np.ndarray:
     longer = np.empty(room, np.int64)
     longer[:known] = values[:known]
     return longer
+
+
+def _gathered(values: np.ndarray, entries: np.ndarray, first: int) -> np.ndarray:
+    found: np.ndarray
+    if len(entries) <= _FEW_ROWS:  # to call machine code takes longer
+        found = values[entries - first if first else entries]
+    else:
+        found = gathered(values, entries, first)
+    return found
 
 
 @njit(nogil=True, cache=True)

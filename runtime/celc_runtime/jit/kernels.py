@@ -114,6 +114,11 @@ class Kernel(HasContent):
             return self._call(arguments)
         return compiled(*arguments)
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether a call runs machine code."""
+        return not (self._compiled is None or _now.interprets or self._is_plain)
+
     @cached_property
     def content(self) -> str | None:
         """A digest of all that decides its machine code; None where that cannot be known."""

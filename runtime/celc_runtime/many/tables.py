@@ -43,7 +43,7 @@ def answers_of_all(
         table, numbered = sorted_for(group.plan, table_of(group.reading, events))
         batches = table.to_batches(max_chunksize=_ROWS)
         clocks = {
-            name: latest_time(program, batches)
+            name: latest_time(program.plan, batches)
             for name, program in group.programs.items()
             if program.plan.choice.clock is None
             and program.plan.source.parameters is None

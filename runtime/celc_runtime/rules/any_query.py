@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -19,12 +20,13 @@ from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.arrow.tables.event_tables import batches_of, entered, table_of
 from celc_runtime.arrow.tables.pandas_frames import frame_of
 from celc_runtime.arrow.tables.slices import EventsBetween, Slice, slice_of
+from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import latest_time
-from celc_runtime.run.feeding import Reads, ReadsRanges, read_all
+from celc_runtime.run.feeding import Reads, ReadsParts, ReadsRanges, read_all
 from celc_runtime.run.parts import NewRun, answer_of_parts, parts_of, threads_of, threads_pay
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
@@ -54,14 +56,14 @@ def new_run(
 
 def ordered_run(
     program: Program, options: RunOptions = PLAIN, *, is_compact: bool = False
-) -> ReadsRanges:
+) -> ReadsParts:
     """A new run as `new_run`; that of a query FOR EACH gives its matches in the order of tables
     (`OrderedForEach`)."""
     if program.plan.source.parameters is not None:
         from celc_runtime.rules.tables import OrderedForEach
 
         return OrderedForEach(program, options, is_compact=is_compact)
-    return new_run(program, options, is_compact=is_compact)
+    return compact_run(program, options) if is_compact else run_of(program, options)
 
 
 def given_run(program: Program, options: RunOptions = PLAIN) -> Reads[pa.RecordBatch]:
@@ -166,13 +168,15 @@ def matches_of_table(
 ) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     plan, schema = read_plan(program), program.output_schema
-    rows = order_for(plan, table_of(program, events))
+    rows = order_for(plan, table_of(program, events), program.kept)
     # A search that ends after some matches is one that begins with the first event.
-    answer = None if first.ends_early else _in_parts(program, rows, options, threads, run_of)
+    answer = None if first.ends_early else _in_parts(program, rows, options, threads, ordered_run)
     if answer is not None:
         return pa.Table.from_batches(first.of(answer), schema)
-    batches = rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS)
-    options = replace(options, numbered=rows.numbered)
+    batches: Iterable[pa.RecordBatch] = rows.batches(0, len(rows.table), _ROWS)
+    is_pairs = program.plan.source.parameters is not None
+    arranged = None if is_pairs else rows.arranged
+    options = options.of_rows(rows.numbered, arranged)
     if program.plan.source.parameters is not None:
         from celc_runtime.rules.run import ForEachRun
         from celc_runtime.rules.tables import in_order
@@ -195,6 +199,14 @@ def _in_parts(
     """The answer of so many threads (None: of as many as pay), by runs that `new` makes; None: one
     run has to read the table."""
     count = threads_of(len(rows.table), threads)
+    if count == 1:
+        return None
+    if program.plan.source.parameters is not None and program.plan.asks_for_clock:
+        try:
+            batches = rows.batches(0, len(rows.table), _ROWS)
+            options = replace(options, clock=latest_time(read_plan(program), batches))
+        except EventError:
+            return None  # one run says what is wrong
     if threads is None and count > 1 and not threads_pay(program, rows, options, new):
         return None
     parts = parts_of(program, rows, count)
@@ -225,7 +237,7 @@ def _with_clock(
     if source.parameters is not None or choice.clock is not None or not asks:
         return options, batches
     batches = list(batches)
-    return replace(options, clock=latest_time(program, batches)), batches
+    return replace(options, clock=latest_time(program.plan, batches)), batches
 
 
 def compact_of_events(
@@ -242,12 +254,12 @@ def compact_of_table(
 ) -> pa.Table:
     """The compact answers of a table, those that `keeps` passes on; see
     `CompiledQuery.match_compact`."""
-    rows = order_for(read_plan(program), table_of(program, events))
+    rows = order_for(read_plan(program), table_of(program, events), program.kept)
     batches: Iterable[pa.RecordBatch] | None
-    batches = _in_parts(program, rows, PLAIN, threads, compact_run)
+    batches = _in_parts(program, rows, PLAIN, threads, partial(ordered_run, is_compact=True))
     if batches is None:
         run = ordered_run(program, RunOptions(numbered=rows.numbered), is_compact=True)
-        batches = read_all(run, rows.rows(0, len(rows.table)).to_batches(max_chunksize=_ROWS))
+        batches = read_all(run, rows.batches(0, len(rows.table), _ROWS))
     if keeps is not None:
         batches = keeps(batches)
     return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))

@@ -39,7 +39,7 @@ from celc_runtime.rules.rows import neighbours
 from celc_runtime.rules.texts import with_one_dictionary
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import compact_run, run_of
-from celc_runtime.run.seen import warn_at_the_end
+from celc_runtime.run.seen import Seen, warn_at_the_end
 from celc_runtime.run.source.odd_events import OddEvents, tied_rows
 from celc_runtime.run.source.positions import InterleavedPositions, Positions
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
@@ -86,10 +86,13 @@ class ForEachRun:
             ties_are_errors=options.ties_are_errors,
             continues=options.continues,
             numbered=options.numbered,
+            rows_before=options.rows_before or 0,
         )
         self._run: Run | None = None
-        self._asks_for_clock = plan.asks_for_clock and plan.choice.clock is None
-        self._latest: int | None = None
+        self._latest = options.clock
+        self._asks_for_clock = (
+            plan.asks_for_clock and plan.choice.clock is None and options.clock is None
+        )
         self._by_parts = bool(plan.source.partition_by) and not plan.interleaves
         if place is not None and (plan.choice.deadlines or plan.choice.per_start is not None):
             # Matches that wait come with later partitions, and could not be put in order.
@@ -134,8 +137,13 @@ class ForEachRun:
             for matches in self._run.rest():
                 yield from self._shown(matches)
 
+    @property
+    def seen(self) -> Seen:
+        """What `finish` warns of."""
+        return Seen(self.undecided, self.undeclared, self._odd)
+
     def finish(self) -> None:
-        warn_at_the_end(self._plan, self.undecided, self.undeclared, self._odd)
+        warn_at_the_end(self._plan, *self.seen)
 
     # --- events -----------------------------------------------------------------------------------
 

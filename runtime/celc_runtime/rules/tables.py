@@ -17,6 +17,7 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.rules.run import ForEachRun
+from celc_runtime.run.seen import Seen
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 
 
@@ -46,6 +47,16 @@ class OrderedForEach:
     @property
     def undecided(self) -> int:
         return self._run.undecided
+
+    @property
+    def seen(self) -> Seen:
+        """What `finish` warns of."""
+        return self._run.seen
+
+    def turn(self, *, is_own: bool) -> Iterator[pa.RecordBatch]:
+        """As `Run.turn`: parts of a table are whole partitions, so all rows are their own."""
+        assert is_own
+        yield from ()
 
     def push(
         self,

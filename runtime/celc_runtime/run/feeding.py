@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.events.undeclared import Undeclared
 from celc_runtime.program import Program
+from celc_runtime.run.seen import Seen
 from celc_runtime.run.source.run_options import RunOptions
 
 Found = TypeVar("Found", covariant=True)
@@ -55,6 +56,17 @@ class ReadsRanges(Reads[pa.RecordBatch], Protocol):
 
     def end_of_instant(self) -> Iterator[pa.RecordBatch]:
         """The rows of an instant that waits. No more events of it come."""
+
+
+class ReadsParts(ReadsRanges, Protocol):
+    """Reads parts of one table, one part each, whose answers stand one after another."""
+
+    @property
+    def seen(self) -> Seen:
+        """What `finish` warns of."""
+
+    def turn(self, *, is_own: bool) -> Iterator[pa.RecordBatch]:
+        """As `Run.turn`."""
 
 
 NewRun: TypeAlias = Callable[[Program, RunOptions], ReadsRanges]

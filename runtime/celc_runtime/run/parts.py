@@ -36,6 +36,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import latest_time
+from celc_runtime.run.feeding import ReadsParts, read_all
 from celc_runtime.run.ranges import (
     GRID,
     NO_LINE,
@@ -46,7 +47,6 @@ from celc_runtime.run.ranges import (
     why_not_split,
     worthwhile,
 )
-from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.seen import Seen, warn_at_the_end
 from celc_runtime.run.source.run_options import RunOptions
@@ -86,8 +86,6 @@ class Part(NamedTuple):
 
 def why_one_scan(plan: Plan) -> str:
     """Why a table is read by one run, for any number of threads; empty where it need not be."""
-    if plan.source.parameters is not None:
-        return "events and the rows of a table are paired for all partitions together (FOR EACH)"
     if plan.interleaves:
         return "with CONSUME BY ANY a match depends on those of all partitions"
     if plan.source.key_columns:
@@ -113,6 +111,8 @@ def threads_line(plan: Plan) -> str:
 
 def _why_not_cut(plan: Plan) -> str:
     """Why neither a stream nor a partition is cut into time ranges; empty where it can be."""
+    if plan.source.parameters is not None:
+        return "all its events are paired with the rows of a table together (FOR EACH)"
     if not plan.source.order_by:
         return "no order column is named, by whose values events could be cut"
     if why := why_not_split(plan):
@@ -251,7 +251,7 @@ def _declared_before(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.nd
     return before
 
 
-NewRun: TypeAlias = Callable[[Program, RunOptions], Run]
+NewRun: TypeAlias = Callable[[Program, RunOptions], ReadsParts]
 
 
 def threads_pay(program: Program, rows: Sorted, options: RunOptions, new: NewRun = run_of) -> bool:
@@ -269,11 +269,11 @@ def threads_pay(program: Program, rows: Sorted, options: RunOptions, new: NewRun
         with told_to([]):  # whoever reads the table says it
             if program.plan.asks_for_clock and options.clock is None:
                 options = replace(options, clock=_clock(program, rows, [tried], 1))
-            run, seconds = new(program, options), 0.0
+            seconds = 0.0
             for first, end in ((0, tried.later), (tried.later, tried.end)):
+                run = new(program, options)
                 begun = time.thread_time()
-                for batch in _batches(rows, first, end):
-                    list(run.push(batch))
+                list(read_all(run, rows.batches(first, end, _MOST_AT_ONCE)))
                 seconds = time.thread_time() - begun
     except EventError:
         return False  # which is said where the table is read
@@ -315,7 +315,7 @@ def _clock(program: Program, rows: Sorted, parts: Sequence[Part], threads: int) 
     """The key of the greatest time in the table."""
 
     def latest(part: Part) -> int | None:
-        return latest_time(program, _batches(rows, part.start, part.later))
+        return latest_time(program.plan, rows.batches(part.start, part.later, _MOST_AT_ONCE))
 
     found = side_by_side([partial(latest, part) for part in parts], threads)
     return max((one for one in found if one is not None), default=None)
@@ -336,13 +336,7 @@ def answer_of_part(
     ):
         if first < end:
             found += run.turn(is_own=is_own)
-            for batch in _batches(rows, first, end):
+            for batch in rows.batches(first, end, _MOST_AT_ONCE):
                 found += run.push(batch)
     found += run.rest()
     return _Answer(found, run.seen)
-
-
-def _batches(rows: Sorted, first: int, end: int) -> list[pa.RecordBatch]:
-    """Some rows in order."""
-    found: list[pa.RecordBatch] = rows.rows(first, end).to_batches(max_chunksize=_MOST_AT_ONCE)
-    return found

@@ -9,9 +9,11 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.engine.arena.batch import Batch
 from celc_runtime.engine.arena.nodes import (
     ALWAYS,
+    BLOCK,
     CHOOSE,
     DEFERS,
     DONE,
@@ -84,6 +86,7 @@ class Run:
         self._walk = walk
         self._choice = choice
         self._answer = answer
+        self._arranged = options.arranged
         self._memory = new_memory(update.piles, first_node=options.first_node)
         self._memory.counters[SHIFT] = -options.first_position
         self._kinds = kinds_of(program, walk)
@@ -268,12 +271,20 @@ class Run:
         for rows in self._choice.known(self._oldest_start):
             yield from self._answer.add(rows, None)
         prepared, positions = reading
+        if self._is_last(prepared):
+            return
         self._update.leave(prepared.batch)
         self._walk.leave(
             partial(self._update.floors_behind, prepared, positions), self._oldest_entry
         )
         self._answer.store.leave(self._oldest_entry(), int(self._memory.counters[ENTRY]))
         self._leave_batch(reading)
+
+    def _is_last(self, prepared: Prepared) -> bool:
+        """Whether a batch holds all rows of this run, and nothing is read after it."""
+        rows = None if self._arranged is None else self._arranged.rows
+        waits = self._walk.reads_alone or bool(self._plan.choice.deadlines)
+        return len(prepared.events) == rows and not waits
 
     def _enter(self, reading: Reading) -> Reading:
         """Begin a classified batch: answer, walk and update take it in."""
@@ -293,9 +304,12 @@ class Run:
         lists = self._lists_matches and self._output.limit[0] != 0
         if not (lists and self._update.writes_rows) or self._walk.reads_alone:
             return None
-        # Counting words is faster. Reserving memory for all rows would cost more than it saves.
-        found = np.count_nonzero(batch.words) * 8 or np.count_nonzero(batch.symbols)
-        self._memory = keeping_rows(self._memory, min(int(found), len(batch.symbols)))
+        found = len(batch.symbols)
+        if found > BLOCK:
+            # Counting words is faster. Reserving memory for all rows would cost more than it saves.
+            some = np.count_nonzero(batch.words) * 8 or np.count_nonzero(batch.symbols)
+            found = min(int(some), found)
+        self._memory = keeping_rows(self._memory, found)
         return self._memory.relevant
 
     def _oldest_entry(self) -> int:
@@ -364,6 +378,7 @@ class Run:
         while self._walk.choose(memory, self._output, self._kinds) != DONE:
             if self._output.used[0]:
                 yield
+                self._output = self._walk.longer(self._output)
             else:
                 self._output = with_more_room(self._output, 2 * len(self._output.tags))
         if self._output.used[0]:
@@ -380,6 +395,7 @@ class Run:
                 self._output = with_more_room(self._output, 2 * len(self._output.tags))
             elif status == OUTPUT_FULL:
                 yield
+                self._output = self._walk.longer(self._output)
             elif status == TOO_MUCH_WORK:
                 raise self._out_of_work(reading.positions)
             elif status in ASKS_UPDATE:
@@ -405,6 +421,7 @@ class Run:
                 self._output = with_more_room(self._output, 2 * len(self._output.tags))
             elif status == OUTPUT_FULL:
                 yield
+                self._output = self._walk.longer(self._output)
             elif status == TOO_MUCH_WORK:
                 raise self._out_of_work(reading.positions)
 

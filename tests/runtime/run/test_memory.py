@@ -53,6 +53,13 @@ def _stream(batches: int) -> Iterator[pa.RecordBatch]:
         )
 
 
+@pytest.fixture
+def long_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buffers for matches begin as long as they become, at most, when they have been full."""
+    monkeypatch.setattr(walks, "_FIRST_MATCHES", walks._MATCHES_PER_BATCH)
+
+
+@pytest.mark.usefixtures("long_buffers")
 @pytest.mark.parametrize(
     "query",
     [
@@ -84,6 +91,7 @@ def test_memory_does_not_grow_with_the_stream(query: str) -> None:
     assert sizes[1][0] <= 1 << 20
 
 
+@pytest.mark.usefixtures("long_buffers")
 @pytest.mark.parametrize(
     "query",
     [
@@ -233,6 +241,18 @@ _STREAM = """CREATE STREAM S {
   EVENT D { id: INT, value: DOUBLE, name: STRING, ts: LONG }
 }
 """
+
+
+def test_buffers_become_longer_up_to_those_of_a_batch() -> None:
+    walk = walks.AllWalk()
+    output = walk.buffers(3)
+    sizes = [len(output.rows)]
+    while (longer := walk.longer(output)) is not output:
+        output = longer
+        sizes.append(len(output.rows))
+    assert sizes == [1 << place for place in range(11, 17)]
+    assert output.limit[0] == 3
+    assert len(output.tags) - arena.PADDING == walks._ENTRIES_PER_BATCH
 
 
 @pytest.mark.parametrize("formula", ["A+ ; B", "A ; B ; C", "A:+ ; B", "(A OR B)+ : C"])

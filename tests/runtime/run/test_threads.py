@@ -74,6 +74,44 @@ def test_threads_find_the_graphs_that_one_finds() -> None:
         assert query.match_compact(table, threads=count).equals(one)
 
 
+FOR_EACH = """CREATE STREAM S { EVENT A { k: STRING, ts: LONG }, EVENT B { k: STRING, ts: LONG } }
+PARAMETERS rule { nr: INT, late: LONG }
+SELECT * FROM S FOR EACH rule WHERE WHAT PARTITION BY k WITHIN 20 [ts]"""
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.filterwarnings("ignore:.*(equal in ts|undecided)")
+@pytest.mark.parametrize(
+    ("what", "waits"),
+    [
+        ("(A AS a ; B AS b) FILTER b.ts - a.ts > rule.late", False),
+        ("((A AS a ; B AS b) FILTER b.ts - a.ts > rule.late) ; !B", True),
+    ],
+)
+def test_threads_pair_rows_of_a_table_with_whole_partitions(
+    what: str, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with interpreted():
+        query = only_query(celc.compile(FOR_EACH.replace("WHAT", what), order_by="ts"))
+    used: list[int] = []
+
+    def counted(calls: Any, count: int) -> Any:
+        used.append(len(calls))
+        return threads.side_by_side(calls, count)
+
+    monkeypatch.setattr(parts, "side_by_side", counted)
+    query = query.with_parameters(rule={"nr": [1, 2, 3], "late": [15, 0, 5]})
+    assert query.plan.asks_for_clock == waits
+    ways = [query.match_table] if waits else [query.match_table, query.match_compact]
+    table = table_of()
+    for match in ways:
+        one = match(table, threads=1)
+        assert len(one) > 10
+        assert all(match(table, threads=count).equals(one) for count in (2, 3, 7))
+    assert len(used) == 3 * len(ways)
+    assert min(used) > 2
+
+
 def test_batches_that_come_one_by_one_have_no_threads() -> None:
     query = query_of(BY_KEY)
     for match in (query.match_arrow, query.match_compact_arrow, query.match_pandas):
@@ -182,6 +220,14 @@ def test_threads_without_a_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         ("SELECT * WHERE A ; B WITHIN 5 [ts]", "threads: each reads time ranges of a table"),
         ("SELECT * WHERE A ; B WITHIN 5 [ts] CONSUME BY ANY", "one reads a table, because with CO"),
         ("SELECT * WHERE A ; B", "one reads a table, because the query has no window"),
+        (
+            "PARAMETERS rule { nr: INT }\nSELECT * FOR EACH rule WHERE A ; B PARTITION BY k",
+            "threads: each reads whole partitions of a table; a large one is not cut",
+        ),
+        (
+            "PARAMETERS rule { nr: INT }\nSELECT * FOR EACH rule WHERE A ; B WITHIN 5 [ts]",
+            "one reads a table, because all its events are paired with the rows of a table",
+        ),
         (
             "SELECT * WHERE A ; B PARTITION BY k CONSUME BY ANY",
             "with CONSUME BY ANY a match depends on those of all partitions",

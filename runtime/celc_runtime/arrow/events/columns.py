@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import NO_NULLS, TextComparer, coded, numbers, text_truth
 from celc_runtime.arrow.events.conforming import conforming
-from celc_runtime.arrow.events.event_order import EventOrder
+from celc_runtime.arrow.events.event_order import Arrangement, EventOrder
 from celc_runtime.arrow.events.event_types import EventTypes
 from celc_runtime.arrow.events.instants import begins_instant
 from celc_runtime.arrow.events.layout import AsTheyAre, Layout
@@ -26,6 +26,7 @@ from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.plan import Plan
 
 _EACH_ROW = np.zeros(0, np.bool_)
+_ENDS = np.array([END_OF_PARTS, END_OF_PARTS], np.int64)
 
 
 @dataclass(slots=True)
@@ -59,11 +60,13 @@ class Columns:
         batches_wait: bool = False,
         rows_before: int = 0,
         layout: Layout | None = None,
+        arranged: Arrangement | None = None,
     ) -> None:
         """continues: the first event's partition was entered before. numbered: the column of each
         batch with the rows' numbers; None: no rows were left out. batches_wait: a batch is read
         after later ones have been prepared. rows_before: how many rows of the input are before the
-        first. layout: that of the plan; None: no other run shares it."""
+        first. layout: that of the plan; None: no other run shares it. arranged: what is known of
+        all rows that will come."""
         self._plan = plan
         self._layout = layout = layout or Layout(plan)
         self._rows = RowNames(numbered, layout.number_column)
@@ -78,6 +81,7 @@ class Columns:
             WindowKeys(plan, name, self._rows, self._order) for name in layout.local_attributes
         ]
         self._batches_wait = batches_wait
+        self._arranged = arranged
         # New memory costs more to touch for the first time than finding symbols does.
         self._words = np.zeros(0, np.uint64)
         self._texts = TextComparer()
@@ -108,12 +112,16 @@ class Columns:
             self.undeclared.add(events.column(plan.source.type_name), streams, known)
             events = events.filter(pa.array(known))
             codes = codes[known]
-        parts = (
-            self._order.part_starts(events)
-            if plan.source.key_columns and not plan.interleaves
-            else []
-        )
-        self._order.check(events, parts)
+        arranged = self._arranged
+        if arranged is not None and (known is not None or len(events) != arranged.rows):
+            arranged = None
+        if arranged is not None:
+            parts = arranged.parts
+        elif source.key_columns and not plan.interleaves:
+            parts = self._order.part_starts(events)
+        else:
+            parts = NO_INTEGERS
+        self._order.check(events, parts, arranged)
         prepared = self._laid_out(events, parts)
         prepared.known = known
         prepared.tied = self._order.tied
@@ -125,12 +133,12 @@ class Columns:
         return prepared
 
     def prepare_stretches(
-        self, events: pa.RecordBatch, codes: np.ndarray, parts: list[int], absent: np.ndarray
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, absent: np.ndarray
     ) -> Prepared:
         """Conforming, sorted events, partition by partition; only the window's attribute is
         checked.
 
-        codes: int32, the places of their types in `declared_types`. parts: the rows at which
+        codes: int32, the places of their types in `declared_types`. parts: int64, the rows at which
         partitions begin. absent: bool[rows], rows that stand for rows left out.
         """
         prepared = self._laid_out(events, parts)
@@ -142,23 +150,23 @@ class Columns:
         self._types_of_batch = codes, np.arange(len(self._plan.source.types))
         return prepared
 
-    def _laid_out(self, events: pa.RecordBatch, parts: list[int]) -> Prepared:
+    def _laid_out(self, events: pa.RecordBatch, parts: np.ndarray) -> Prepared:
         slots = self._order.slots_of(events) if self._plan.interleaves else NO_INTEGERS
         keys, floors = self._keys(events, parts, slots)
         batch = Batch(
             **self._symbol_buffers(len(events)),
             keys=keys,
             floors=floors,
-            part_starts=np.array([*parts, END_OF_PARTS, END_OF_PARTS], np.int64),
+            part_starts=np.concatenate((parts, _ENDS)),
             slots=slots,
             letters=NO_INTEGERS,
             contexts=NO_INTEGERS,
             instants=NO_INTEGERS,
         )
-        return Prepared(batch, events, np.asarray(parts, np.int64))
+        return Prepared(batch, events, parts)
 
     def _keys(
-        self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
+        self, events: pa.RecordBatch, parts: np.ndarray, slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """(int64[rows], the keys of the window; int64[rows], the floors for FLOAT and DOUBLE).
 
@@ -184,7 +192,8 @@ class Columns:
         schema, numbered = events.schema, self._rows.given
         known = self._layout.as_they_are
         if known is not None and known.numbered == numbered and known.schema.equals(schema):
-            return with_keys(self._plan, events.select(known.places))
+            events = events.select(known.places)
+            return with_keys(self._plan, events) if self._layout.makes_keys else events
         found = conforming(self._plan, events, self._rows.seen + waiting, numbered)
         names = schema.names
         # A column may also be a field of a struct, or missing (`*`).

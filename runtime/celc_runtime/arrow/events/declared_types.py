@@ -79,8 +79,7 @@ class DeclaredTypes:
         if inside < rows:
             end = np.concatenate([data[cut:last], _BEHIND])
             behind = offsets[inside:] - np.uint32(cut)
-            for values in (end, behind):
-                values.flags.writeable = False
+            end.flags.writeable = behind.flags.writeable = False
             _write_codes(self._slots, behind, end, codes[inside:])
         undeclared = rows > 0 and codes.max() == others
         return codes, self.names if undeclared else self._known
@@ -205,7 +204,8 @@ def _room(rows: int, dtype: type[np.uint8] | type[np.uint16]) -> np.ndarray:
 def _numbers(buffer: pa.Buffer | None, dtype: type[np.generic]) -> np.ndarray:
     """The numbers in a buffer, read-only: kernels are compiled for one type of array."""
     values = np.frombuffer(buffer if buffer is not None and buffer.size else bytes(8), dtype)
-    values.flags.writeable = False
+    if values.flags.writeable:
+        values.flags.writeable = False
     return values
 
 
@@ -215,6 +215,9 @@ def _numbers(buffer: pa.Buffer | None, dtype: type[np.generic]) -> np.ndarray:
 def _write_codes(slots: _Slots, offsets: np.ndarray, data: np.ndarray, codes: np.ndarray) -> None:
     """Write the code of each text. Eight bytes can be read from the beginning of each."""
     kernel = _short_codes if len(slots.keys) else _long_codes
+    if getattr(kernel, "is_compiled", False):
+        kernel(slots, offsets, data, codes)
+        return
     with np.errstate(over="ignore"):  # codes and hashes wrap around; plain Python would warn
         kernel(slots, offsets, data, codes)
 

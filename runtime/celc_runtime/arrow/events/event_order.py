@@ -5,6 +5,8 @@ look once at each order column. They do not look at tiebreak columns if the firs
 decides.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
@@ -39,12 +41,34 @@ def tie_error(plan: Plan, which: str) -> EventError:
     )
 
 
+class Arrangement(NamedTuple):
+    """What is known of the rows of a whole table, in order: nobody need look at them again."""
+
+    rows: int
+    parts: np.ndarray  # int64, the rows at which partitions begin; empty: there is no PARTITION BY
+    tied: np.ndarray | None  # bool[rows], as `EventOrder.tied`
+    rises: bool  # as `EventOrder.rises`: a tiebreak does not count
+
+
 class EventOrder:
     """Checks the order of one run's events.
 
     ties_are_errors: whether two events must not be equal in the order. continues: the first event's
     partition was entered before.
     """
+
+    rises = True
+    """Whether the first order column shows that no two rows of the last checked batch are equal in
+    order and partition."""
+
+    tied: np.ndarray | None = None
+    """bool[rows], the rows of the last checked batch that are equal in order and partition to the
+    row before; None: there is none."""
+
+    _left: pa.RecordBatch | None = None
+    _last: dict[str, pa.Array] | None = None
+    _last_key: tuple[object, ...] = ()
+    _last_value: tuple[pa.DataType, np.generic] | None = None
 
     def __init__(
         self, plan: Plan, rows: RowNames, *, ties_are_errors: bool, continues: bool
@@ -55,16 +79,6 @@ class EventOrder:
         self._continues = continues
         self._keys_seen: set[tuple[object, ...]] = set()
         self._slots: dict[tuple[object, ...], int] = {}
-        self.rises = True
-        """Whether the first order column shows that no two rows of the last checked batch are equal
-        in order and partition."""
-        self.tied: np.ndarray | None = None
-        """bool[rows], the rows of the last checked batch that are equal in order and partition to
-        the row before; None: there is none."""
-        self._left: pa.RecordBatch | None = None
-        self._last: dict[str, pa.Array] | None = None
-        self._last_key: tuple[object, ...] = ()
-        self._last_value: tuple[pa.DataType, np.generic] | None = None
 
     @property
     def partitions_seen(self) -> int:
@@ -104,12 +118,12 @@ class EventOrder:
     def _has_last(self) -> bool:
         return self._left is not None or self._last is not None
 
-    def part_starts(self, events: pa.RecordBatch) -> list[int]:
-        """The rows at which a new partition begins; a partition that comes back is an error."""
+    def part_starts(self, events: pa.RecordBatch) -> np.ndarray:
+        """int64: the rows at which a new partition begins; one that comes back is an error."""
         plan = self._plan
         source = plan.source
         if not len(events):
-            return []
+            return NO_INTEGERS
         changed = np.zeros(len(events), np.bool_)
         for name in source.key_columns:
             changed[1:] |= differs(events.column(name))
@@ -139,8 +153,7 @@ class EventOrder:
                 f"events by {', '.join(source.key_columns)} first, or use match_table"
             )
         self._keys_seen |= new
-        found: list[int] = starts.tolist()
-        return found
+        return starts
 
     def _first_seen_before(self, keys: list[tuple[object, ...]]) -> int:
         """The index of the first key that has come before."""
@@ -160,12 +173,20 @@ class EventOrder:
         numbers_of_keys = [self._slots.setdefault(key, len(self._slots)) for key in keys]
         return np.array(numbers_of_keys or [0], np.int64)[inverse] if len(events) else NO_INTEGERS
 
-    def check(self, events: pa.RecordBatch, parts: list[int]) -> None:
+    def check(
+        self, events: pa.RecordBatch, parts: np.ndarray, arranged: Arrangement | None = None
+    ) -> None:
         """Raises EventError if the order columns do not order the events of each partition.
 
-        parts: the rows at which partitions begin.
+        parts: int64, the rows at which partitions begin. arranged: what is known of the events.
         """
         plan = self._plan
+        if arranged is not None and not (self._ties_are_errors and arranged.tied is not None):
+            if plan.source.begin is not None:
+                self._check_starts(events, plan.source.begin)
+            self.tied = arranged.tied
+            self.rises = arranged.rises
+            return
         for name in plan.source.order_by:
             column = events.column(name)
             if column.null_count:
@@ -233,7 +254,7 @@ class EventOrder:
                 f"{shown(end[row])}: mend the row, or filter it out"
             )
 
-    def _is_in_order(self, column: pa.Array, parts: list[int], *, alone: bool) -> bool:
+    def _is_in_order(self, column: pa.Array, parts: np.ndarray, *, alone: bool) -> bool:
         """Whether the first order column by itself proves that all events are in order.
 
         alone: there is no other order column, so equal values are in order unless ties are errors.
@@ -253,11 +274,12 @@ class EventOrder:
             self.rises = True
             return True
         # Where a partition begins, any value is allowed.
-        at = np.array(parts[1:] if parts[:1] == [0] else parts, np.int64)
+        begins = len(parts) > 0 and parts[0] == 0
+        at = parts[1:] if begins else parts
         here, there = values[at], values[at - 1]
         falls -= int(np.count_nonzero(here < there))
         ties -= int(np.count_nonzero(here == there))
-        if parts[:1] == [0] and before is not None:
+        if begins and before is not None:
             falls -= int(values[0] < before)
             ties -= int(values[0] == before)
         self.rises = not falls and not ties

@@ -39,6 +39,9 @@ class TypesOfBatch(NamedTuple):
     known: np.ndarray
 
 
+_REAL = ("FLOAT", "DOUBLE")
+
+
 class Layout:
     """The columns that a plan reads, and what batches have shown of them so far."""
 
@@ -48,6 +51,9 @@ class Layout:
         """The column that numbers rows before some are left out."""
         self.window_attribute = plan.window_attribute
         self.local_attributes = plan.local_attributes
+        real = [name for name in source.key_attributes if source.type_of(name) in _REAL]
+        self.makes_keys = bool(source.chosen_keys or real)
+        """Whether `with_keys` changes events."""
         self.declared_types = DeclaredTypes([type for _, type in source.declared_types])
         self.as_they_are: AsTheyAre | None = None
         self.types_of_batch: TypesOfBatch | None = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +19,17 @@ from celc_runtime.arrow.arrays import (
     plain,
     sortable,
     taken,
+    whole_column,
+    whole_values,
     without_views,
 )
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.arrow.events.digits import is_worth_it, order_by_digits, places_of
+from celc_runtime.arrow.events.event_order import Arrangement
 from celc_runtime.arrow.events.event_types import with_declared_types
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
-from celc_runtime.engine.arena.batch import disorder
+from celc_runtime.engine.arena.batch import NO_INTEGERS, disorder
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema
@@ -58,25 +61,36 @@ class Sorted(NamedTuple):
 
     table: the rows as they stand. order: int64, the rows in order; None: they stand in it.
     numbered: the name of the column of row numbers that moved rows get. keys: uint64[rows], numbers
-    of keys that are equal where the keys are; None: not known.
+    of keys that are equal where the keys are; None: not known. arranged: what sorting has shown of
+    few rows; None: not known.
     """
 
     table: pa.Table
     order: pa.Array | None = None
     numbered: str | None = None
     keys: tuple[np.ndarray, ...] | None = None
+    arranged: Arrangement | None = None
 
     def rows(self, first: int, end: int) -> pa.Table:
         """The rows from `first` to before `end`, in order. A table in order is not copied."""
         if self.order is None:
             return self.table.slice(first, end - first)
         chosen = self.order.slice(first, end - first)
-        rows = chosen.to_numpy()
+        if len(chosen) <= _FEW:
+            few = pc.take(self.table, chosen, boundscheck=False)
+            return few.append_column(self.numbered, chosen)
         # Column by column: for a table Arrow asks its own threads, which costs more than it saves.
         columns = [
-            taken(one.chunk(0) if one.num_chunks == 1 else one, rows) for one in self.table.columns
+            taken(one.chunk(0) if one.num_chunks == 1 else one, chosen)
+            for one in self.table.itercolumns()
         ]
-        return pa.table([*columns, chosen], names=[*self.table.column_names, self.numbered])
+        names = [*self.table.schema.names, self.numbered]
+        return pa.Table.from_arrays([*columns, chosen], names)
+
+    def batches(self, first: int, end: int, most: int) -> Iterator[pa.RecordBatch]:
+        """The same in batches of at most `most` rows, which are moved when they are asked for."""
+        for start in range(first, end, most):
+            yield from self.rows(start, min(start + most, end)).to_batches()
 
     def begins(self, plan: Plan) -> np.ndarray:
         """int64: the rows in order at which partitions begin. There is a row."""
@@ -106,9 +120,39 @@ def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     return found.rows(0, len(found.table)), found.numbered
 
 
-def order_for(plan: Plan, table: pa.Table) -> Sorted:
-    """A table with the order that the query reads. Equal rows keep their order."""
-    names = sort_columns(plan)
+class _Known(NamedTuple):
+    """What tables of one schema with few rows show alike."""
+
+    schema: pa.Schema
+    places: dict[str, int]  # those of the columns to sort by, which are of whole numbers or times
+    numbered: str  # the name of the column of row numbers
+
+    def values_of(self, table: pa.Table) -> dict[str, np.ndarray] | None:
+        """The columns to sort by; None: of another schema, with NULL, or in several pieces."""
+        if not self.schema.equals(table.schema):
+            return None
+        found = {}
+        for name, place in self.places.items():
+            column = table.column(place)
+            if column.null_count or column.num_chunks != 1:
+                return None
+            found[name] = whole_values(column.chunk(0))
+        return found
+
+
+def order_for(
+    plan: Plan, table: pa.Table, kept: MutableMapping[object, Any] | None = None
+) -> Sorted:
+    """A table with the order that the query reads. Equal rows keep their order.
+
+    kept: where calls for one plan keep what they find alike (`Program.kept`); None: nowhere.
+    """
+    known = None if kept is None else kept.get("order")
+    if known is not None and 1 < len(table) <= _FEW:
+        assert isinstance(known, _Known)
+        if (values := known.values_of(table)) is not None:
+            return _few_numbers(plan, table, values, known.numbered)
+    given, names = table, sort_columns(plan)
     table = with_fields(table, names)
     if not names or len(table) < 2:
         return Sorted(table)
@@ -116,10 +160,20 @@ def order_for(plan: Plan, table: pa.Table) -> Sorted:
     if found is None or not _can_sort(found.values()):
         return Sorted(table)
     if len(table) <= _FEW:
-        # To sort takes less than to look first. Equal rows keep their order.
-        order = _by_values([in_one_piece(without_views(column)) for column in found.values()])
-        is_other = (order[1:] < order[:-1]).any()
-        return _moving(plan, table, pa.array(order)) if is_other else Sorted(table)
+        # To sort takes less than to look first.
+        pieces = {name: without_views(in_one_piece(one)) for name, one in found.items()}
+        if not all(map(is_whole, pieces.values())):
+            order = _by_values([*pieces.values()])
+            if not (order[1:] < order[:-1]).any():
+                return Sorted(table)
+            return _moving(plan, table, whole_column(order, pa.int64()))
+        values = {name: whole_values(column) for name, column in pieces.items()}
+        numbered = _number_column(plan, table)
+        is_plain = table is given and not plan.source.chosen_columns
+        if kept is not None and is_plain and all(map(is_whole, found.values())):
+            places = {name: table.schema.names.index(name) for name in names}
+            kept["order"] = _Known(table.schema, places, numbered)
+        return _few_numbers(plan, table, values, numbered)
     if strictly_increases(found[names[0]]):
         return Sorted(table)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
@@ -133,11 +187,43 @@ def order_for(plan: Plan, table: pa.Table) -> Sorted:
     return _moving(plan, table, pa.array(_by_values(columns)))
 
 
+def _few_numbers(
+    plan: Plan, table: pa.Table, values: Mapping[str, np.ndarray], numbered: str
+) -> Sorted:
+    """Few rows in the order of columns, the first column first."""
+    order = np.lexsort([*values.values()][::-1])  # a third of the time
+    arranged = None
+    if not plan.interleaves:
+        arranged = _arranged(plan, {name: one[order] for name, one in values.items()})
+    if not (order[1:] < order[:-1]).any():
+        return Sorted(table, arranged=arranged)
+    moved = whole_column(order, pa.int64())
+    return Sorted(table.combine_chunks(), moved, numbered, arranged=arranged)
+
+
+def _arranged(plan: Plan, values: Mapping[str, np.ndarray]) -> Arrangement:
+    """What columns show whose rows are in order."""
+    keys, orders = plan.source.key_columns, (*plan.source.order_by, *plan.source.tiebreak)
+    rows = len(next(iter(values.values())))
+    parts, rises = NO_INTEGERS, False
+    same = np.ones(rows, np.bool_)
+    same[0] = False
+    later = same[1:]
+    for name in keys:
+        later &= values[name][1:] == values[name][:-1]
+    if keys:
+        parts = (~same).nonzero()[0]
+    for number, name in enumerate(orders):
+        later &= values[name][1:] == values[name][:-1]
+        if number == 0 and not later.any():
+            rises = True
+            break
+    are_tied = bool(orders) and not rises and bool(later.any())
+    return Arrangement(rows, parts, same if are_tied else None, rises)
+
+
 def _by_values(columns: Sequence[pa.Array]) -> np.ndarray:
     """int64: the rows in the order of columns, the first column first."""
-    if len(columns[0]) <= _FEW and all(map(is_whole, columns)):
-        # A third of the time for few rows.
-        return np.lexsort([numbers(column)[0] for column in reversed(columns)])
     sorts: list[pa.Array] = []
     for column in map(sortable, map(plain, columns)):
         if column.null_count:
@@ -150,16 +236,23 @@ def _by_values(columns: Sequence[pa.Array]) -> np.ndarray:
 
 
 def _moving(
-    plan: Plan, table: pa.Table, order: pa.Array, keys: tuple[np.ndarray, ...] | None = None
+    plan: Plan,
+    table: pa.Table,
+    order: pa.Array,
+    keys: tuple[np.ndarray, ...] | None = None,
 ) -> Sorted:
     """The table with an order that is another one than its own."""
-    numbered = unused_name("row", [*table.schema.names, *names_read(plan)])
+    numbered = _number_column(plan, table)
     name = plan.source.type_name
     if is_worth_it(len(table)) and table.column_names.count(name) == 1:
         types = with_declared_types(plan, table.column(name))
         table = table.set_column(table.column_names.index(name), name, types)
     # One piece of each column, because rows come from all over it.
     return Sorted(table.combine_chunks(), order, numbered, keys)
+
+
+def _number_column(plan: Plan, table: pa.Table) -> str:
+    return unused_name("row", [*table.schema.names, *names_read(plan)])
 
 
 def _ascend(columns: Sequence[pa.Array]) -> bool:

@@ -18,13 +18,16 @@ _MOST_SHOWN = 8
 class Undeclared:
     """The rows of undeclared types in a run, by the names of the types."""
 
+    rows = 0
+    """The number of rows left out."""
+
+    counts = True
+    """Whether the rows of the next batches count for the warning."""
+
+    total = 0
+    """The number of rows in the warning."""
+
     def __init__(self) -> None:
-        self.rows = 0
-        """The number of rows left out."""
-        self.counts = True
-        """Whether the rows of the next batches count for the warning."""
-        self.total = 0
-        """The number of rows in the warning."""
         self._counts: dict[str, int] = {}
 
     def add(self, types: pa.Array, streams: pa.Array | None, known: np.ndarray) -> None:

@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import immeasurable, not_a_number, numbers, shown, whole_numbers
+from celc_runtime.arrow.arrays import (
+    immeasurable,
+    is_whole,
+    not_a_number,
+    numbers,
+    shown,
+    whole_numbers,
+    whole_values,
+)
 from celc_runtime.arrow.events.event_order import EventOrder
 from celc_runtime.arrow.events.row_names import RowNames
 from celc_runtime.engine.arena.batch import NO_INTEGERS, float_floors
@@ -30,15 +38,21 @@ class WindowKeys:
         self._order = order
         self._slot_keys = NO_INTEGERS
 
-    def of(self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray) -> np.ndarray:
+    def of(self, events: pa.RecordBatch, parts: np.ndarray, slots: np.ndarray) -> np.ndarray:
         """int64[rows] keys.
 
-        parts: the rows at which partitions begin. slots: the partition of each row, if they
+        parts: int64, the rows at which partitions begin. slots: the partition of each row, if they
         interleave.
         Raises EventError if the attribute cannot be measured, or falls.
         """
         plan, name = self._plan, self._attribute
         column = events.column(name)
+        is_order = plan.source.order_by[:1] == (name,)
+        if is_order and 0 < len(column) <= _FEW and is_whole(column):
+            # All that is left to see of few rows: the order of events has been checked.
+            values = whole_values(column)
+            if values.dtype == np.int64 and values.min() > -(2**63):
+                return values
         for wrong, what in (
             (column.is_null() if column.null_count else None, "NULL"),
             (not_a_number(column), "NaN"),
@@ -60,17 +74,15 @@ class WindowKeys:
             )
         return values
 
-    def _immeasurable(self, column: pa.Array, parts: list[int]) -> np.ndarray:
+    def _immeasurable(self, column: pa.Array, parts: np.ndarray) -> np.ndarray:
         """As `immeasurable`; it looks at few values if events are ordered by the attribute."""
         if self._plan.source.order_by[:1] == (self._attribute,) and column.type == pa.int64():
             values = numbers(column)[0]
-            # The first of each partition; of few rows all, which takes less.
-            firsts = values if len(values) <= _FEW else values[[0, *parts]]
-            if len(values) and firsts.min() > -(2**63):
+            if len(values) and values[np.append(0, parts)].min() > -(2**63):
                 return _NOWHERE
         return immeasurable(column)
 
-    def _falls(self, values: np.ndarray, parts: list[int], slots: np.ndarray) -> np.ndarray:
+    def _falls(self, values: np.ndarray, parts: np.ndarray, slots: np.ndarray) -> np.ndarray:
         """bool[rows]: where it is less than at the event before in the same partition."""
         plan, name = self._plan, self._attribute
         if not len(values) or plan.source.order_by[:1] == (name,):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import plain, taken
+from celc_runtime.arrow.arrays import plain, taken, whole_column
 from celc_runtime.arrow.event_store import (
     INSTANT_POSITION,
     POSITION,
@@ -35,6 +36,7 @@ def matches_batch(
     deadlines: np.ndarray,
     in_instants: bool = False,
     begins: np.ndarray | None = None,
+    items: Sequence[Label | Computed] | None = None,
 ) -> pa.RecordBatch:
     """The matches in the buffers as one batch of the output schema.
 
@@ -44,6 +46,7 @@ def matches_batch(
     entries_read: the number of entries so far. deadlines: int64[matches], the numbers of their
     deadlines (`decided_times`), if the output says when matches are decided. in_instants: a
     match starts at the first position of its first instant, and ends at the last of its last.
+    items: those of the plan's answer; None: they are asked for.
     begins: int64[matches], for events with a duration, entries of events that start when the
     matches start.
     """
@@ -55,11 +58,17 @@ def matches_batch(
         return plain(taken(events.column(name), rows))
 
     labels = LabelValues(
-        plan.answer.label_names, matches, found.offsets, found.entries, values.of, at_end
+        plan.answer.label_names,
+        matches,
+        found.offsets,
+        found.entries,
+        values.of,
+        at_end,
+        found.counts,
     )
-    columns = (
-        [] if plan.answer.match_id is None else [match_ids(plan, found.starts, found.ends, labels)]
-    )
+    columns = []
+    if plan.answer.match_id is not None:
+        columns.append(match_ids(plan, found.starts, found.ends, labels))
     columns += [at_end(name) for name in plan.source.key_columns]
     if plan.answer.positions and in_instants:
         ends = pa.array(store.last_positions(rows))
@@ -74,7 +83,7 @@ def matches_batch(
         ]
     if plan.shows_decided_time:
         columns.append(decided_times(plan, columns[-2], columns[-1], deadlines))
-    for item in plan.answer.items:
+    for item in plan.answer.items if items is None else items:
         if isinstance(item, Computed):
             columns.append(computed_column(item, labels))
         else:
@@ -112,6 +121,9 @@ class FirstMatches:
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of matches; the last one is cut."""
+        return iter(batches) if self._left is None and self._keeps is None else self._some(batches)
+
+    def _some(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self.are_all:
             return
         for batch in batches if self._keeps is None else self._keeps(batches):
@@ -131,23 +143,25 @@ class _Values:
 
     def __init__(self, stretch: PastEvents) -> None:
         self._stretch = stretch
-        # Arrays are compared by address. They are held here, so no two have the same one.
-        self._arrays: dict[tuple[int, int], np.ndarray] = {}
-        self._places: dict[tuple[int, int], np.ndarray] = {}
-        self._found: dict[tuple[str, tuple[int, int]], pa.Array] = {}
+        # Arrays are told apart by `id`. They are held here, so no two have the same one.
+        self._found: dict[int, tuple[np.ndarray, np.ndarray, dict[str, pa.Array]]] = {}
 
     def of(self, name: str, entries: np.ndarray) -> pa.Array:
-        array = (entries.ctypes.data, len(entries))
-        self._arrays[array] = entries
-        if (name, array) not in self._found:
+        known = self._found.get(id(entries))
+        if known is None:
+            known = self._found[id(entries)] = entries, self._stretch.places(entries), {}
+        _, places, columns = known
+        column = columns.get(name)
+        if column is None:
             if name == POSITION:
-                column = pa.array(self._stretch.positions(entries))
+                column = whole_column(self._stretch.positions(entries), _INT64)
             else:
-                if array not in self._places:
-                    self._places[array] = self._stretch.places(entries)
-                column = self._stretch.column(name, self._places[array])
-            self._found[name, array] = column
-        return self._found[name, array]
+                column = self._stretch.column(name, places)
+            columns[name] = column
+        return column
+
+
+_INT64 = pa.int64()
 
 
 class LabelEntries(NamedTuple):
@@ -155,10 +169,12 @@ class LabelEntries(NamedTuple):
 
     starts: np.ndarray  # int64[matches], the first entry of each match
     ends: np.ndarray  # int64[matches], the last entry of each match
-    offsets: Sequence[np.ndarray]  # for each label int32[matches + 1], see `entries`
-    entries: Sequence[np.ndarray]
+    offsets: list[np.ndarray]  # for each label int32[matches + 1], see `entries`
+    entries: list[np.ndarray]
     """For each label int64, match after match; those of match m are from `offsets[m]` to before
     `offsets[m + 1]`."""
+    counts: list[int]
+    """For each label how many of its events each match has; empty: not all have as many."""
 
 
 def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
@@ -169,11 +185,11 @@ def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> Label
     starts, ends = np.empty(matches, np.int64), np.empty(matches, np.int64)
     label_columns(output, kinds, offsets, entries, starts, ends)
     of_labels = [entries[number, : offsets[number, -1]] for number in range(len(names))]
-    return LabelEntries(starts, ends, list(offsets), of_labels)
+    return LabelEntries(starts, ends, list(offsets), of_labels, [])
 
 
 def entries_of_runs(
-    labels: int, output: Output, columns: Sequence[tuple[int, ...]]
+    labels: int, output: Output, columns: tuple[tuple[int, ...], ...]
 ) -> LabelEntries:
     """The entries of matches of one shape, whose places are columns already.
 
@@ -183,16 +199,24 @@ def entries_of_runs(
     places = [
         output.tags[place * stride : place * stride + matches] for place in range(len(columns))
     ]
-    offsets, of_labels = [], []
-    for number in range(labels):
-        under = [
-            entries for of_place, entries in zip(columns, places, strict=True) if number in of_place
-        ]
-        offsets.append(_ramp(matches, len(under)))
-        of_labels.append(
+    found = LabelEntries(places[0], places[-1], [], [], [])
+    for of_label in _places_of(labels, columns):
+        under = [places[place] for place in of_label]
+        found.counts.append(len(under))
+        found.offsets.append(_ramp(matches, len(under)))
+        found.entries.append(
             under[0] if len(under) == 1 else np.stack(under or [_NO_ENTRIES], 1).ravel()
         )
-    return LabelEntries(places[0], places[-1], offsets, of_labels)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _places_of(labels: int, columns: tuple[tuple[int, ...], ...]) -> list[list[int]]:
+    """For each label the places of its events; columns: as above."""
+    return [
+        [place for place, of_place in enumerate(columns) if number in of_place]
+        for number in range(labels)
+    ]
 
 
 _NO_ENTRIES = np.zeros(0, np.int64)
@@ -215,4 +239,5 @@ def label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
     names = (POSITION, *label.attributes) if plan.answer.positions else label.attributes
     values = [labels.column(label.name, name) for name in names]
     structs = pa.StructArray.from_arrays(values, fields=list(struct_type(plan, label)))
-    return pa.ListArray.from_arrays(pa.array(labels.offsets(label.name)), structs)
+    offsets = whole_column(labels.offsets(label.name), pa.int32())
+    return pa.ListArray.from_arrays(offsets, structs)

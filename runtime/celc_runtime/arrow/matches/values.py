@@ -56,8 +56,8 @@ from celc_runtime.plan.expressions import (
 class LabelValues:
     """Attributes of the events under each label, for the matches in the output buffers.
 
-    offsets, entries: for each label, as in `LabelEntries`. look_up: the values of an attribute for
-    entries. at_end: those of the last event of each match.
+    offsets, entries, counts: for each label, as in `LabelEntries`. look_up: the values of an
+    attribute for entries. at_end: those of the last event of each match.
     """
 
     def __init__(
@@ -68,11 +68,13 @@ class LabelValues:
         entries: Sequence[np.ndarray],
         look_up: Callable[[str, np.ndarray], pa.Array],
         at_end: Callable[[str], pa.Array],
+        counts: Sequence[int] = (),
     ) -> None:
         self.matches = matches
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._offsets = offsets
         self._entries = entries
+        self._counts = counts
         self.look_up = look_up
         self.at_end = at_end
         self._found: dict[tuple[str, str], pa.Array] = {}
@@ -94,6 +96,8 @@ class LabelValues:
     def nth(self, label: str, attribute: str, place: int) -> pa.Array:
         """The attribute of each match's event at a place under the label, from 1, or from the end
         where it is negative; NULL where there are fewer events."""
+        if place in (1, -1) and self._counts and self._counts[self._numbers[label]] == 1:
+            return self.column(label, attribute)
         offsets = self.offsets(label)
         places = offsets[:-1] + place - 1 if place > 0 else offsets[1:] + place
         bound = (offsets[:-1] <= places) & (places < offsets[1:])

@@ -128,17 +128,23 @@ class Memory(NamedTuple):
     run_starts: np.ndarray  # int64[MAX_LEVELS], for queries of fixed shape
 
 
+_FIRST_NODES = [NEXT_NODE, LOWEST, USABLE, PASSED_NODE]
+
+_COUNTERS = np.zeros(COUNTERS, np.int64)
+_COUNTERS[_FIRST_NODES] = 1
+_COUNTERS[EARLIEST] = ALWAYS
+_COUNTERS[[LAST, INSTANT]] = -2
+_COUNTERS[KEPT_FROM] = -1
+
+
 def new_memory(
     piles: int, *, size: int = FIRES, first_node: int = 1, first_entry: int = 0
 ) -> Memory:
     """Fresh memory for a run. Tests of very long runs set `first_node` and `first_entry`."""
-    counters = np.zeros(COUNTERS, np.int64)
-    counters[NEXT_NODE] = counters[LOWEST] = counters[USABLE] = first_node
+    counters = _COUNTERS.copy()
+    if first_node != 1:
+        counters[_FIRST_NODES] = first_node
     counters[ENTRY] = first_entry
-    counters[EARLIEST] = ALWAYS
-    counters[LAST] = counters[INSTANT] = -2
-    counters[KEPT_FROM] = -1
-    counters[PASSED_NODE] = first_node
     heads = np.zeros((5, piles + 2), np.int64)
     heads[1:] = NEVER
     nodes = np.zeros((size, 4), np.int64)

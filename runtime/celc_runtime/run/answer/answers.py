@@ -89,6 +89,7 @@ class MatchRows(AnswerOfRun):
         self._plan = plan
         self._schema = program.match_schema
         self._in_instants = in_instants
+        self._items = program.answer_items
 
     def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
         yield self.of(listed)
@@ -106,6 +107,7 @@ class MatchRows(AnswerOfRun):
             deadlines=listed.deadlines,
             in_instants=self._in_instants,
             begins=None if self._plan.source.begin is None else listed.begins,
+            items=self._items,
         )
 
 

@@ -61,6 +61,8 @@ class CountedWalk(WalkOfRun):
 
     reads_alone = True
 
+    buffers_grow = False
+
     def __init__(self, tables: TransitionArrays, plan: Plan) -> None:
         assert plan.answer.totals is not None
         measures = measures_of(plan.answer.totals.functions)

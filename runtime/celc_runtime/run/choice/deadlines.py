@@ -412,12 +412,11 @@ def clock_key(plan: Plan, clock: int | float) -> int:
     return int(clock)
 
 
-def latest_time(program: Program, batches: Iterable[pa.RecordBatch]) -> int | None:
+def latest_time(plan: Plan, batches: Iterable[pa.RecordBatch]) -> int | None:
     """The key of the greatest time of the first order column in batches; None: there is no event.
 
     Raises EventError as a run does.
     """
-    plan = program.plan
     columns, found = Columns(plan, ties_are_errors=False), []
     for batch in batches:
         events = columns.prepare(batch).events

@@ -43,6 +43,7 @@ class EventSource:
             batches_wait=bool(plan.choice.deadlines),
             rows_before=options.rows_before or 0,
             layout=Layout.of(program),
+            arranged=options.arranged,
         )
         self.undeclared = self._columns.undeclared
         """What is known of the rows of undeclared types."""
@@ -52,7 +53,7 @@ class EventSource:
         # For a partition that goes on, the position of a row is its number minus this.
         self._shift = -options.first_position
         # If partitions interleave, the next position of each.
-        self._counts = np.full(1, options.first_position, np.int64)
+        self._counts = np.array((options.first_position,), np.int64)
 
     def row_name(self, events: pa.RecordBatch, row: int) -> str:
         """The name of a row of the last prepared batch, for messages."""
@@ -96,13 +97,13 @@ class EventSource:
     ) -> Reading:
         """Whole partitions; the arguments are those of `Run.push_parts`."""
         none_absent = np.zeros(len(events), np.bool_)
-        prepared = self._columns.prepare_stretches(events, codes, parts.tolist(), none_absent)
+        prepared = self._columns.prepare_stretches(events, codes, parts, none_absent)
         self._find_symbols(prepared)
         return Reading(prepared, GivenPositions(prepared, positions))
 
     def stretches(self, stretches: Stretches) -> Reading:
         prepared = self._columns.prepare_stretches(
-            stretches.events, stretches.codes, stretches.starts.tolist(), stretches.absent
+            stretches.events, stretches.codes, stretches.starts, stretches.absent
         )
         self._find_symbols(prepared)
         prepared.batch.symbols[stretches.absent] = 0

@@ -23,6 +23,13 @@ from celc_runtime.run.source.run_options import RunOptions
 class OddEvents:
     """What one run has seen of such events."""
 
+    counts = True
+    """Whether the rows of the next batches count: parts of a table overlap."""
+
+    _ties = 0
+    _first = ""
+    _open = False
+
     def __init__(self, plan: Plan, options: RunOptions) -> None:
         source = plan.source
         whole = not options.continues or options.rows_before is not None
@@ -38,11 +45,6 @@ class OddEvents:
         """Whether ties matter: matches have several events, and the order chooses among these."""
         self._keys = source.key_columns if whole else ()
         self._nulls = dict.fromkeys(self._keys, 0)
-        self._ties = 0
-        self._first = ""
-        self._open = False
-        self.counts = True
-        """Whether the rows of the next batches count: parts of a table overlap."""
 
     def has_none(self, events: pa.RecordBatch, tied: np.ndarray | None) -> bool:
         """Whether no event of a batch is odd, whichever of them matter."""

@@ -1,5 +1,10 @@
 """The options of a run, the same for every kind of run."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+
+from celc_runtime.arrow.events.event_order import Arrangement
 from celc_runtime.plan.frozen import frozen
 
 
@@ -24,6 +29,9 @@ class RunOptions:
     """The column with the numbers of the rows, for messages; None: the rows are in their original
     order."""
 
+    arranged: Arrangement | None = None
+    """What is known of the only rows of this run, where they come in one batch."""
+
     clock: int | None = None
     """The key of the greatest time of the first order column in the whole input, for matches that
     are decided after their end (`Deadlines`); None: the events show it."""
@@ -36,6 +44,12 @@ class RunOptions:
 
     first_node: int = 1
     """The first node of the arena. Tests begin near the limits of smaller numbers."""
+
+    def of_rows(self, numbered: str | None, arranged: Arrangement | None) -> RunOptions:
+        """The same options for rows of which this is known."""
+        if self is PLAIN:  # a tenth of the time
+            return RunOptions(numbered=numbered, arranged=arranged)
+        return replace(self, numbered=numbered, arranged=arranged)
 
 
 PLAIN = RunOptions()

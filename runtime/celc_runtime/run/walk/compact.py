@@ -69,6 +69,8 @@ class CompactWalk(WalkOfRun):
 
     are_paths = True
 
+    buffers_grow = False
+
     def __init__(self) -> None:
         self._graphs: Graphs | None = None
 

@@ -102,6 +102,8 @@ class WorldsWalk(WalkOfRun):
 
     reads_alone = True
 
+    buffers_grow = False
+
     def __init__(self, program: Program, row_name: Callable[[pa.RecordBatch, int], str]) -> None:
         plan, listing, update = program.plan, program.listing, program.update
         assert plan.source.uncertain is not None

@@ -31,13 +31,14 @@ listed."""
 class ManyMatches:
     """Looks at the matches that a run lists, and warns once if too many end at one event."""
 
+    _row = -1
+    _matches = _events = 0
+    _is_counted = False
+
     def __init__(self, plan: Plan, walk: WalkOfRun) -> None:
         self._plan = plan
         self._walk = walk
         self._watches = plan.choice.limit is None or plan.choice.limit > MOST_MATCHES
-        self._row = -1
-        self._matches = self._events = 0
-        self._is_counted = False
 
     def enter(self) -> None:
         """Begin a batch: rows count from 0 again, and all earlier fires are listed."""
@@ -53,6 +54,8 @@ class ManyMatches:
         """Look at the matches in the buffers before they are removed."""
         if not self._watches:
             return
+        if self._row < 0 and not self._walk.lists_runs and not self._is_interrupted(memory):
+            return  # all matches of each end are in the buffers, which hold fewer
         rows = output.rows[: output.used[0]]
         row = int(rows[-1])
         first = int(np.searchsorted(rows, row))

@@ -31,6 +31,7 @@ from celc_runtime.run.source.positions import Positions
 
 _MATCHES_PER_BATCH = 1 << 16
 _ENTRIES_PER_BATCH = 1 << 17
+_FIRST_MATCHES = 1 << 11  # more memory would be asked of the system anew for each small table
 
 NOTED_ROWS = 1 << 18  # rows: the largest batch of a walk that notes all its events
 
@@ -62,6 +63,8 @@ class WalkOfRun:
 
     lists_runs = False  # whether the output holds a run of such matches as one (`engine.walk.runs`)
 
+    buffers_grow = True  # whether buffers that were full become longer (`longer`)
+
     hands_out = True  # for a walk that reads alone: whether the matches of a batch are returned
 
     judge: Judge | None = None  # says which matches are decided, if the plan has deadlines
@@ -75,7 +78,19 @@ class WalkOfRun:
 
     def buffers(self, limit: int | None) -> Output:
         """Empty buffers for matches, at most `limit` for an event."""
-        return new_output(matches=_MATCHES_PER_BATCH, room=_ENTRIES_PER_BATCH, limit=limit)
+        return self._buffers(_FIRST_MATCHES, limit)
+
+    def longer(self, output: Output) -> Output:
+        """Buffers with twice the room in place of empty ones that were full, as long as batches of
+        rows may become longer."""
+        if not self.buffers_grow or len(output.rows) >= _MATCHES_PER_BATCH:
+            return output
+        return self._buffers(2 * len(output.rows), int(output.limit[0]))
+
+    def _buffers(self, matches: int, limit: int | None) -> Output:
+        """Empty buffers for so many matches, or for the most that a batch has."""
+        room = min(2 * matches, _ENTRIES_PER_BATCH)
+        return new_output(matches=min(matches, _MATCHES_PER_BATCH), room=room, limit=limit)
 
     @property
     def history(self) -> History | None:
@@ -198,10 +213,14 @@ class RunsWalk(WalkOfRun):
     def __init__(self, listing: InRuns, plan: Plan) -> None:
         self.leaf_pile = listing.leaf_pile
         self.places = len(listing.kinds)
-        self._columns = [plan.matching.kinds[kind].columns for kind in listing.kinds]
+        self._columns = tuple(plan.matching.kinds[kind].columns for kind in listing.kinds)
 
-    def buffers(self, limit: int | None) -> Output:
-        most = min(_MATCHES_PER_BATCH, 2 * _ENTRIES_PER_BATCH // self.places)
+    def longer(self, output: Output) -> Output:
+        most = max(1, min(_MATCHES_PER_BATCH, 2 * _ENTRIES_PER_BATCH // self.places)) + PADDING
+        return output if len(output.rows) >= most else super().longer(output)
+
+    def _buffers(self, matches: int, limit: int | None) -> Output:
+        most = min(matches, _MATCHES_PER_BATCH, 2 * _ENTRIES_PER_BATCH // self.places)
         matches = max(1, most) + PADDING
         return new_output(matches=matches, room=matches * self.places, limit=limit)
 

@@ -192,6 +192,8 @@ class _WholeRuns(RunsWalk):
 
     lists_runs = True
 
+    buffers_grow = False
+
     def buffers(self, limit: int | None) -> Output:
         runs = _LISTED_RUNS + PADDING
         return new_output(matches=runs, room=runs * self.places, limit=limit)

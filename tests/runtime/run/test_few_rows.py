@@ -1,0 +1,175 @@
+"""Tables of few rows: the same answers, warnings and errors as by the way that large ones take."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from celc_runtime import CompiledQuery
+from celc_runtime.arrow import arrays
+from celc_runtime.arrow.events import sorting
+from celc_runtime.plan.errors import EventError
+from engines import interpreted, only_query
+
+import celc
+
+DECLARED = """CREATE STREAM S {
+  EVENT A { k: STRING, n: INT, ts: TIMESTAMP, v: DOUBLE, b: TIMESTAMP },
+  EVENT B { k: STRING, n: INT, ts: TIMESTAMP, v: DOUBLE, b: TIMESTAMP }
+}
+"""
+LASTING = DECLARED.replace("STREAM S", "STREAM S LASTING [b, ts]")
+PAIR = "SELECT a.v AS one, b.ts AS two, a, b WHERE A AS a ; B AS b"
+WINDOW = "WITHIN 6 SECONDS [ts]"
+QUERIES = {
+    "a key": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
+    "a text as the key": f"{DECLARED}{PAIR} PARTITION BY k {WINDOW}",
+    "a real key": f"{DECLARED}{PAIR} PARTITION BY v {WINDOW}",
+    "two keys": f"{DECLARED}{PAIR} PARTITION BY n, k {WINDOW}",
+    "no key": f"{DECLARED}{PAIR} {WINDOW}",
+    "neighbours": f"{DECLARED}SELECT * WHERE A : B PARTITION BY n",
+    "sums": f"{DECLARED}SELECT SUM(b.v) AS s, COUNT(b) AS c\nWHERE A ; (B AS b)+ "
+    "PARTITION BY n WITHIN 5 EVENTS",
+    "totals": f"{DECLARED}SELECT TOTAL COUNT(*) AS c WHERE A AS a ; B AS b PARTITION BY n",
+    "one scan": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW} CONSUME BY ANY",
+    "lasting": f"{LASTING}SELECT * WHERE A AS a ; B AS b PARTITION BY n {WINDOW}",
+    "simultaneous": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
+    "simultaneous with a tiebreak": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
+    "a tiebreak": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "lasting": {},
+    "simultaneous": {"order_by": "ts", "ties": "simultaneous"},
+    "simultaneous with a tiebreak": {
+        "order_by": "ts",
+        "ties": "simultaneous",
+        "tiebreak": ["row"],
+    },
+    "a tiebreak": {"order_by": "ts", "tiebreak": ["row"]},
+}
+
+
+def table_of(rng: random.Random) -> pa.Table:
+    """A table of up to 200 rows, perhaps with rows of other types, NULL, NaN, equal times, and in
+    several pieces."""
+    rows = rng.choice((0, 1, 2, 5, 30, 100, 200))
+    numbers = np.random.default_rng(rng.randrange(1 << 32))
+    steps = numbers.integers(0, rng.choice((2, 4, 1)) + 1, rows) * 1_000_000
+    times = np.cumsum(steps) if rng.random() < 0.5 else numbers.permutation(np.cumsum(steps))
+    keys = rng.choice((1, 4, 90))
+    columns: dict[str, Any] = {
+        "type": numbers.choice(["A", "B", *(["C"] if rng.random() < 0.2 else [])], rows),
+        "k": numbers.choice([f"key {n}" for n in range(keys)], rows),
+        "n": numbers.integers(0, keys, rows).astype(np.int32),
+        "ts": pa.array(times, pa.int64()),
+        "v": numbers.choice([0.0, -0.0, 1.5, np.nan], rows),
+        "b": pa.array(times - 1_000_000 * numbers.integers(0, 3, rows), pa.int64()),
+        "row": numbers.permutation(rows),
+    }
+    for name in ("k", "n", "ts", "type"):
+        if rng.random() < (0.2 if name in "kn" else 0.05):
+            column = pa.array(columns[name])
+            known = numbers.random(rows) < 0.9
+            columns[name] = pa.array(column.to_pylist(), column.type, mask=~known)
+    table = pa.table(columns)
+    for name in ("ts", "b"):
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, table.column(name).cast(pa.timestamp("us", "UTC")))
+    if rng.random() < 0.3:
+        place = table.column_names.index("type")
+        table = table.set_column(place, "type", table.column("type").dictionary_encode())
+    cut = rng.randint(0, rows)
+    if rng.random() < 0.3:
+        table = pa.concat_tables([table.slice(0, cut), table.slice(cut)])
+    elif rng.random() < 0.3:
+        table = table.slice(cut)
+    return table.select(rng.sample(table.column_names, len(table.column_names)))
+
+
+def told(query: CompiledQuery, table: pa.Table) -> tuple[str, str, list[str]]:
+    """(the answer's schema, its rows or the error, the warnings)."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = query.match_table(table)
+        except EventError as problem:
+            return "error", str(problem), []
+    found.validate(full=True)
+    return str(found.schema), repr(found.to_pylist()), [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_few_rows_are_read_as_many_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(name)
+    with interpreted():
+        options = OPTIONS.get(name, {"order_by": "ts"})
+        query = only_query(celc.compile(QUERIES[name], **options))
+    seen: Counter[str] = Counter()
+    for _ in range(6):
+        table = table_of(rng)
+        few = told(query, table)
+        with monkeypatch.context() as patch:
+            patch.setattr(sorting, "_FEW", 1)
+            patch.setattr(arrays, "_FEW", 0)
+            many = told(query, table)
+        assert few == many, table.to_pydict()
+        seen["error" if few[0] == "error" else "rows" if few[1] != "[]" else "none"] += 1
+    assert seen["rows"], seen
+
+
+def test_what_sorting_shows_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with interpreted():
+        query = only_query(celc.compile(QUERIES["a key"], order_by="ts"))
+    looked: list[int] = []
+    order = "celc_runtime.arrow.events.event_order.EventOrder"
+    monkeypatch.setattr(f"{order}.part_starts", lambda _, events: looked.append(len(events)))
+    monkeypatch.setattr(f"{order}._is_in_order", lambda *_, **__: looked.append(0))
+    for count in (2, 100):
+        table = pa.table(
+            {
+                "type": ["B", "A"] * (count // 2),
+                "k": ["x"] * count,
+                "n": pa.array([1] * count, pa.int32()),
+                "ts": pa.array(range(count)[::-1], pa.timestamp("us", "UTC")),
+                "v": [1.0] * count,
+                "b": pa.array([0] * count, pa.timestamp("us", "UTC")),
+            }
+        )
+        assert len(query.match_table(table)) == count // 2 * (count // 2 + 1) // 2
+    assert not looked
+
+
+def test_a_tiebreak_tells_no_instants_apart() -> None:
+    """Rows of one instant stay one, where a tiebreak gives them an order: B is not after A. All
+    rows of the table are of that instant, so that they come in one batch."""
+    with interpreted():
+        name = "simultaneous with a tiebreak"
+        query = only_query(celc.compile(QUERIES[name], **OPTIONS[name]))
+    times = pa.array([0, 0], pa.timestamp("us", "UTC"))
+    keys = pa.array([1, 1], pa.int32())
+    columns = {"n": keys, "ts": times, "b": times, "k": ["x", "x"], "v": [1.0, 1.0]}
+    assert not len(query.match_table(pa.table({"type": ["A", "B"], "row": [0, 1], **columns})))
+
+
+def test_texts_whose_offsets_do_not_begin_with_zero() -> None:
+    """As a batch has them that is part of another: Arrow's `ascii_upper` cannot read them."""
+    texts = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([3, 5, 6], np.int32)), pa.py_buffer(b"abcpqr")]
+    )
+    declared = "CREATE STREAM S { EVENT A { k: STRING, ts: LONG } }\n"
+    upper = "QUERY one: SELECT UPPER(a.k) AS u, a FROM S WHERE (A AS a) FILTER UPPER(a.k) = 'PQ'\n"
+    both = "QUERY two: SELECT x, a FROM one, S WHERE (one AS x ; A AS a) FILTER UPPER(a.k) = 'R'"
+    with interpreted():
+        queries = celc.compile(declared + upper + both, order_by="ts").queries
+    table = pa.table({"type": ["A", "A"], "k": texts, "ts": [1, 2]})
+    (batch,) = table.to_batches()
+    assert queries["one"].match_table(table).column("u").to_pylist() == ["PQ"]
+    ways = (queries["two"].match_compact(table), *queries["two"].match_compact_arrow([batch]))
+    for found in ways:
+        found.validate(full=True)
+        assert len(found) == 1

@@ -1,0 +1,91 @@
+"""Calls on small tables, one after another: they leave nothing behind."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from celc_runtime import CompiledQuery
+from celc_runtime.jit.kernels import compiling
+from engines import interpreted, only_query
+
+import celc
+
+DECLARED = "CREATE STREAM S { EVENT A { k: INT, v: LONG }, EVENT B { k: INT, v: LONG } }\n"
+_LEAST = 100  # bytes: each array has more
+
+QUERIES = {
+    "a key": "SELECT a.v AS one, b WHERE A AS a ; B AS b PARTITION BY k WITHIN 9 [ts]",
+    "neighbours": "SELECT * WHERE A : B PARTITION BY k",
+    "one that ends": "SELECT FIRST * WHERE A ; B WITHIN 9 [ts]",
+    "totals": "SELECT TOTAL COUNT(*) AS c WHERE A AS a ; B AS b PARTITION BY k",
+}
+
+
+def query_of(name: str) -> CompiledQuery:
+    declared = DECLARED.replace(" }", ", ts: LONG }", 2)
+    return only_query(celc.compile(declared + QUERIES[name], order_by="ts"))
+
+
+def table_of(rows: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "type": rng.choice(["A", "B"], rows),
+            "k": rng.integers(0, 3, rows).astype(np.int32),
+            "v": rng.integers(0, 9, rows),
+            "ts": rng.permutation(rows),
+        }
+    )
+
+
+def left_behind(call: Any) -> tuple[int, int]:
+    """(bytes of Python and NumPy, bytes of Arrow) that a call leaves behind which has been made
+    before."""
+    tracemalloc.start()
+    try:
+        found = []
+        for _ in range(2):
+            call()
+            gc.collect()
+            found.append((tracemalloc.get_traced_memory()[0], pa.total_allocated_bytes()))
+    finally:
+        tracemalloc.stop()
+    before, after = found
+    return after[0] - before[0], after[1] - before[1]
+
+
+@pytest.mark.parametrize("name", ["a key", "one that ends"])
+def test_calls_leave_nothing(name: str) -> None:
+    with interpreted():
+        query = query_of(name)
+    table = table_of(8, seed=3)
+    assert len(query.match_table(table))
+    python, arrow = left_behind(lambda: [query.match_table(table) for _ in range(100)])
+    assert python < 100 * _LEAST, python
+    assert arrow == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", QUERIES)
+def test_ten_thousand_calls_of_two_threads_leave_nothing(name: str) -> None:
+    query = query_of(name)
+    tables = [table_of(100, seed) for seed in range(4)]
+    with compiling():
+        wanted = [query.match_table(table) for table in tables]
+
+    def calls(first: int) -> None:
+        for number in range(first, first + 2_500):
+            place = number % len(tables)
+            assert query.match_table(tables[place]).equals(wanted[place])
+
+    with ThreadPoolExecutor(2) as pool:
+        # The second half of 10,000 calls is counted.
+        python, arrow = left_behind(lambda: [*pool.map(calls, (0, 1))])
+    assert python < 5_000 * _LEAST, python
+    assert arrow == 0
