@@ -279,7 +279,7 @@ class RelevantRows:
     def _texts(self, name: str) -> tuple[np.ndarray, list[str]]:
         """(integers[rows], the codes of texts, −1 for NULL; the texts of these codes)."""
         if name not in self._coded:
-            text = coded(self._events.column(name))
+            text = _with_distinct_texts(coded(self._events.column(name)))
             codes, valid = numbers(text.indices)
             if codes.dtype.kind == "u":
                 codes = codes.astype(np.int64)
@@ -372,3 +372,12 @@ def _order_of(codes: np.ndarray) -> np.ndarray:
             codes = (codes - least).astype(np.uint16)
     order: np.ndarray = np.argsort(codes, kind="stable")
     return order
+
+
+def _with_distinct_texts(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The same column with equal codes where texts are equal: the dictionary of `UPPER(x.name)` is
+    that of `x.name` in capitals, in which a text can stand twice."""
+    texts = column.dictionary.dictionary_encode()
+    if len(texts.dictionary) == len(column.dictionary):
+        return column
+    return pa.DictionaryArray.from_arrays(texts.indices.take(column.indices), texts.dictionary)

@@ -102,14 +102,16 @@ def test_rows_of_a_value_are_in_order(step: int) -> None:
 
 
 def test_texts_come_in_each_form() -> None:
-    """Partitions of a column whose dictionary has a text twice, and of one with NULLs."""
+    """Those of a dictionary that has one twice as well, and of which two are equal in capitals."""
     text = f"""{DECLARATION}QUERY one: SELECT x, y FROM S WHERE A AS x ; B AS y PARTITION BY name
-    QUERY other: SELECT x, y FROM S WHERE (A AS x ; B AS y) FILTER x.name = y.name"""
+    QUERY other: SELECT x, y FROM S WHERE (A AS x ; B AS y) FILTER x.name = y.name
+    QUERY equal: SELECT x FROM S WHERE A AS x FILTER x.name = 'p'
+    QUERY upper: SELECT x FROM S WHERE A AS x FILTER UPPER(x.name) = 'P'"""
     with interpreted():
         module = celc.compile(text, order_by="ts")
     events = _events("AABBAB" * 3)
     codes = pa.array([0, 1, 0, 2, None, 1] * 3, pa.int8())
-    twice = pa.DictionaryArray.from_arrays(codes, pa.array(["p", "q", "p"]))
+    twice = pa.DictionaryArray.from_arrays(codes, pa.array(["p", "P", "p"]))
     place = events.column_names.index("name")
     forms = [events.set_column(place, "name", one) for one in (twice, twice.cast(pa.string()))]
     found = [module.match_all_table(one) for one in forms]
