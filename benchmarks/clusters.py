@@ -75,7 +75,7 @@ def cluster(kind: str, folder: Path, partitions: int) -> Iterator[Cluster]:
     (folder / "log").mkdir(parents=True)
     os.chdir(folder)  # a worker of the driver, which plans table functions, has its cache here
     os.environ |= {
-        "SPARK_HOME": str(_home(folder)),
+        "SPARK_HOME": str(spark_home(folder)),
         "PYSPARK_PYTHON": str(_worker_python(folder)),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
@@ -116,7 +116,7 @@ def _settings(folder: Path, master: str, partitions: int) -> dict[str, str]:
     }
 
 
-def _home(folder: Path) -> Path:
+def spark_home(folder: Path) -> Path:
     """A home of Spark's in this folder: executors of local-cluster work below it."""
     import pyspark
 

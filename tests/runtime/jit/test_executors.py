@@ -17,9 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from engines import only_query
+from places import ROOT
 from spark_routes import worker_python
 
 import celc
+
+sys.path.append(str(ROOT / "benchmarks"))
+
+from clusters import spark_home
 
 pytestmark = pytest.mark.long
 
@@ -132,17 +137,6 @@ spark.stop()
 '''
 
 
-def _home(folder: Path) -> Path:
-    """A home of Spark's in this folder: executors work below it."""
-    import pyspark
-
-    home = folder / "spark"
-    home.mkdir()
-    for path in Path(pyspark.__path__[0]).iterdir():
-        (home / path.name).symlink_to(path)
-    return home
-
-
 def test_two_executors(tmp_path: Path) -> None:
     rng = np.random.default_rng(31)
     times = np.arange(_ROWS) * 1_000_000
@@ -168,7 +162,7 @@ def test_two_executors(tmp_path: Path) -> None:
         cwd=tmp_path,
         env=os.environ
         | {
-            "SPARK_HOME": str(_home(tmp_path)),
+            "SPARK_HOME": str(spark_home(tmp_path)),
             "PYSPARK_PYTHON": str(worker_python(tmp_path, compiles=True)),
             "PYSPARK_DRIVER_PYTHON": sys.executable,
         },
