@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,17 @@ def test_a_query_of_single_events() -> None:
 )
 def test_no_step_is_wrong(query: str, ties: str | None) -> None:
     assert "wrong" not in kinds(given(query, ties=ties)).values()
+
+
+def test_steps_share_what_is_known_of_one_normal_form_alone() -> None:
+    found = given("SELECT * FROM S WHERE (A AS x ; B AS y) FILTER y.id = x.id")
+    assert "wrong" not in kinds(found).values()
+    assert found.met.known > 0
+    other = given("SELECT * FROM S WHERE (A AS x ; B AS y) FILTER y.id < x.id").normal_form
+    of_another = kinds(replace(found, normal_form=other))
+    assert of_another["core formula → normal form"] == "wrong"
+    of_form = "normal form → automaton's form and conditions between events"
+    assert of_another[of_form] == "wrong"
 
 
 @pytest.mark.parametrize(

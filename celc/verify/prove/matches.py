@@ -55,8 +55,9 @@ class Steps:
 class Stream:
     """A stream that grows and shrinks at its end."""
 
-    def __init__(self, query: Query | None = None) -> None:
-        """A stream of a query; None: of symbols, without times."""
+    def __init__(self, query: Query | None = None, labels: Labels | None = None) -> None:
+        """A stream of a query; None: of symbols, without times. `labels`: those of matches that are
+        kept beyond this stream."""
         self.events: list[dict[str, Any]] = []
         self._order = () if query is None else tuple(one.name for one in query.order_by)
         self.has_instants = query is not None and query.simultaneous
@@ -68,7 +69,7 @@ class Stream:
         }
         self._dates = {name for name, type_ in types.items() if type_ is DataType.DATE}
         decimals = (name for name, type_ in types.items() if isinstance(type_, DecimalType))
-        self.labels = Labels()
+        self.labels = Labels() if labels is None else labels
         self.conditions = OfStream(self.events, frozenset(decimals))
 
     def instant_of(self, position: int) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from celc.verify.prove.matches import (
     matches_text,
 )
 from celc.verify.prove.representations import Representations
-from celc.verify.prove.streams import Classes, Event, check_understood, classes_of, following
+from celc.verify.prove.streams import Event, check_understood, following
 from celc.verify.prove.verdict import NotUnderstoodError, Verdict
 
 STEP = "core formula → normal form"
@@ -34,8 +34,7 @@ def to_normal(given: Representations) -> Verdict:
     try:
         check_understood(query)
         windows = [one for one in parts_of(query.formula) if isinstance(one, core.Window)]
-        classes = classes_of(query, windows)
-        compared = Compared(query, classes, [query.formula, form])
+        compared = Compared(given, windows, [query.formula, form])
         one = Definitions(compared.stream, compared.steps, whole=compared.whole)
         other = Forms(compared.stream, compared.steps, whole=compared.whole)
         shown = shown_labels(query)
@@ -43,7 +42,7 @@ def to_normal(given: Representations) -> Verdict:
             STEP,
             [one, other],
             lambda end: answer(one, query, shown, end),
-            lambda end: other.matches(form, ALONE, end),
+            lambda end: compared.of_form(other, end),
         )
     except NotUnderstoodError as problem:
         return Verdict(STEP, "tested", str(problem))
@@ -77,13 +76,19 @@ class Compared:
     """A comparison of two sets of matches on the streams of a query."""
 
     def __init__(
-        self, query: core.Query, classes: Classes, read: Iterable[Any], most: int = MOST_STEPS
+        self, given: Representations, windows: Iterable[core.Window], read: Iterable[Any]
     ) -> None:
-        self.query = query
-        self.classes = classes
-        self.steps = Steps(most)
-        self.stream = Stream(query)
-        self.whole = ends_later(query, read)
+        self.given = given
+        self.query = given.query
+        self.classes = given.met.classes(given.query, windows)
+        self.steps = Steps(MOST_STEPS)
+        self.stream = Stream(given.query, given.met.labels)
+        self.whole = ends_later(given.query, read)
+
+    def of_form(self, forms: Forms, end: int) -> frozenset[Match]:
+        """The matches of the normal form that end at a position."""
+        form = self.given.normal_form
+        return self.given.met.matches(self.stream, end, lambda end: forms.matches(form, ALONE, end))
 
     def verdict(
         self,

@@ -33,7 +33,7 @@ from celc.verify.prove.labellings import Labelling
 from celc.verify.prove.languages import is_label
 from celc.verify.prove.matches import ALONE, Match
 from celc.verify.prove.representations import Representations
-from celc.verify.prove.streams import check_understood, classes_of
+from celc.verify.prove.streams import check_understood
 from celc.verify.prove.to_normal import Compared, shown_labels
 from celc.verify.prove.verdict import NotUnderstoodError, Verdict
 
@@ -65,33 +65,33 @@ def to_parts(given: Representations) -> Verdict:
         if given.query.uncertain is not None:
             raise NotUnderstoodError("uncertain time")
         windows = [one for one in parts_of((form, division.rest)) if isinstance(one, core.Window)]
-        classes = classes_of(given.query, windows)
-        compared = Compared(given.query, classes, [form, division.rest])
+        compared = Compared(given, windows, [form, division.rest])
         forms = Forms(compared.stream, compared.steps, whole=compared.whole)
         if isinstance(division.rest, Definitions):
             found = division.found
             return compared.verdict(
                 STEP,
                 [forms],
-                lambda end: forms.matches(form, ALONE, end),
+                lambda end: compared.of_form(forms, end),
                 lambda end: forms.matches(found, ALONE, end),
                 at_least=True,
             )
         assert isinstance(division.rest, Roles)
         checks = _Checks(division.rest.flat, forms)
-        expected = _expected(given, form, division.rest)
+        if not division.rest.selector:
+            return compared.verdict(
+                STEP, [forms], lambda end: compared.of_form(forms, end), checks.matches
+            )
+        operand = _operand(given, form)
         return compared.verdict(
-            STEP, [forms], lambda end: forms.matches(expected, ALONE, end), checks.matches
+            STEP, [forms], lambda end: forms.matches(operand, ALONE, end), checks.matches
         )
     except NotUnderstoodError as problem:
         return Verdict(STEP, "tested", str(problem))
 
 
-def _expected(given: Representations, form: lp.NormalForm, rest: Roles) -> lp.NormalForm:
-    """The form with the matches that the checks must leave. Below a selector of SELECT these are
-    the matches that it compares, with the support."""
-    if not rest.selector:
-        return form
+def _operand(given: Representations, form: lp.NormalForm) -> lp.NormalForm:
+    """What is below a selector of SELECT: the matches that it compares, with the support."""
     assert isinstance(form, lp.Relabel)
     assert isinstance(form.operand, lp.Selected)
     operand = form.operand.operand
