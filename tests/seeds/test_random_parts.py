@@ -196,6 +196,10 @@ def test_parts_are_together_the_whole() -> None:
     assert found["tables"] > 20, found
 
 
+def test_starts_beside_events_have_one_order() -> None:
+    assert check(277)["compact rows"]  # its matches start at other places than their events
+
+
 def test_parts_of_queries_for_each_row() -> None:
     found = sum(map(check_rules, range(8)), Counter())
     assert found["rows FOR EACH"] > 3, found

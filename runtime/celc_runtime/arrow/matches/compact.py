@@ -13,8 +13,8 @@ A match is a path from the root to an event whose mark begins matches. From a me
 `child` or `next`. From an event it goes to `child`, with the event, or to `next`, without it.
 Where events are simultaneous or last, a match can start at the place and the time of none of its
 events. There the first event of each path is its start: it has no label, its position and its time
-are those of the start, and its other attributes are NULL. Such events come first in `events`, and
-their positions are in no order. Different paths are different matches, and each path is one. The
+are those of the start, and its other attributes are NULL. Such events come first in `events`, by their
+times and positions. Different paths are different matches, and each path is one. The
 metadata of the schema explain the marks (`plan.compact_form`), so a table can be expanded without
 the query (`expanding`).
 """
@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.event_store import EventStore
@@ -89,7 +90,9 @@ def compact_batch(
     beside = None
     if starts is not None:
         are_starts = entries <= _FIRST_START
-        beside = _beside(of_graph[are_starts], _FIRST_START - entries[are_starts], event_offsets)
+        starts, numbers_in_order = _in_order(starts, shown=plan.answer.positions)
+        chosen = numbers_in_order[_FIRST_START - entries[are_starts]]
+        beside = _beside(of_graph[are_starts], chosen, event_offsets)
         number[are_starts] = beside.numbers
         number[are_events] += np.diff(beside.offsets)[of_graph[are_events]]
     stretch = store.stretch(first, entries_read)
@@ -115,6 +118,23 @@ def compact_batch(
     parts = [pa.array(part.astype(np.int32)) for part in (number, marks, children, following)]
     columns.append(_lists(offsets, structs_of(parts, NODE, used)))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _in_order(starts: Starts, *, shown: bool) -> tuple[Starts, np.ndarray]:
+    """The different starts by their times and, where these are shown, positions, and the new number
+    of each one (int64). Matches are listed in another order where a part of the stream is read
+    alone, and the answer is the same."""
+    positions = starts.positions if shown else np.zeros_like(starts.positions)
+    keys = [("time", "ascending"), ("position", "ascending")]
+    order = pc.sort_indices(pa.table({"time": starts.times, "position": positions}), keys)
+    rows = order.to_numpy()
+    codes = np.asarray(starts.times.dictionary_encode().indices)
+    pairs = np.stack([codes, positions])[:, rows]
+    is_new = np.append(True, (pairs[:, 1:] != pairs[:, :-1]).any(axis=0))
+    numbers = np.empty(len(rows), np.int64)
+    numbers[rows] = np.cumsum(is_new) - 1
+    first = rows[is_new]
+    return Starts(starts.positions[first], starts.times.take(pa.array(first))), numbers
 
 
 class _Beside(NamedTuple):
