@@ -2,7 +2,7 @@
 
     python benchmarks/cluster.py [--rows N] [--keys N] [--kinds KIND ...] [--routes NAME ...]
         [--turns N] [--record]
-    python benchmarks/cluster.py --table RECORD
+    python benchmarks/cluster.py --table RECORD ...
 
 A cluster has three executors of one core: local-cluster, Spark's standalone master with three
 workers, or local-cluster behind a server of Connect. The number of rows that each route returns,
@@ -11,7 +11,7 @@ Then an executor is killed in the middle of a batch job and of a stream, whose a
 same. No executor may compile a kernel twice.
 
 Seconds by phase are what Spark's tasks tell, of the turn with the least CPU; CPU is that of all
-processes, the masters and the driver included. `--table` writes a record into docs/scale.md.
+processes, the masters and the driver included. `--table` writes records into docs/scale.md.
 """
 
 from __future__ import annotations
@@ -220,21 +220,24 @@ _HEAD = f"| cluster, route | {' | '.join(_COLUMNS)} |\n| --- |{' ---: |' * len(_
 
 
 def table(lines: Sequence[dict[str, Any]]) -> str:
-    """The tables of a record, one for each number of rows; of each route the turn of the least CPU.
+    """The tables of records, one for each number of rows; of each route the turn of the least CPU.
 
     lines: of each run what `environment` says, and then its jobs.
     """
     sizes: dict[tuple[int, int], dict[tuple[str, str], dict[str, Any]]] = {}
     machine: dict[str, Any] = {}
+    dates: list[str] = []
     for line in lines:
         if "commit" in line:
             machine = line
+            dates.append(line["date"])
             continue
         least = sizes.setdefault((machine["events"], machine["keys"]), {})
         key = line["kind"], line["route"]
         if key not in least or line["seconds"] < least[key]["seconds"]:
             least[key] = line
-    made = f"On {machine['machine']}, {machine['cores']} cores, {machine['date']}; seconds.\n"
+    days = " and ".join(dict.fromkeys(dates))
+    made = f"On {machine['machine']}, {machine['cores']} cores, {days}; seconds.\n"
     for (rows, keys), least in sizes.items():
         made += f"\n{rows:,} rows, half of them of one key and the others of {keys:,}:\n\n{_HEAD}"
         made += "".join(map(_row, least.values()))
@@ -253,10 +256,10 @@ def _mib(size: int) -> str:
     return f"{size / 2**20:.1f} MiB"
 
 
-def write_page(record: Path) -> None:
-    """Write the table of a record between the marks of the page."""
-    with record.open(encoding="utf-8") as file:
-        made = table([json.loads(line) for line in file])
+def write_page(records: Sequence[Path]) -> None:
+    """Write the tables of records between the marks of the page."""
+    lines = [line for one in records for line in one.read_text("utf-8").splitlines()]
+    made = table([json.loads(line) for line in lines])
     text = PAGE.read_text("utf-8")
     before, rest = text.split(BEGIN + "\n")
     after = rest.split(END)[1]
@@ -280,7 +283,7 @@ def main() -> int:
         "--folder", type=Path, help="for events and answers; one for temporary files"
     )
     parser.add_argument("--record", action="store_true")
-    parser.add_argument("--table", type=Path, metavar="RECORD")
+    parser.add_argument("--table", type=Path, nargs="+", metavar="RECORD")
     given = parser.parse_args()
     if given.table:
         write_page(given.table)

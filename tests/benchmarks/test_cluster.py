@@ -141,7 +141,7 @@ def test_the_table_has_the_turn_of_the_least_cpu(
     record.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     page.write_text(f"before\n{cluster.BEGIN}\nold\n{cluster.END}\nafter\n")
     monkeypatch.setattr(cluster, "PAGE", page)
-    cluster.write_page(record)
+    cluster.write_page([record])
     text = page.read_text()
     assert text.startswith(f"before\n{cluster.BEGIN}\n")
     assert text.endswith(f"{cluster.END}\nafter\n")
