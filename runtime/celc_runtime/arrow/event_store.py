@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import is_whole, plain, taken, whole_column, whole_values
+from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.engine.arena.batch import Batch, last_relevant_rows, write_relevant_rows
 from celc_runtime.engine.arena.nodes import BLOCK, PADDING
 from celc_runtime.engine.definition.instants import InstantRows
@@ -268,9 +269,11 @@ class _Here:
         if len(rows) > _FEW_ROWS:
             return plain(taken(self._events.column(name), rows))
         # Of few rows a look at the column takes longer than to pick them.
-        known = self._whole.get(name)
+        known, events = self._whole.get(name), self._events
+        is_late = isinstance(events, LateRows)
+        rows = events.order[rows] if is_late else rows
         if known is None:
-            column = self._events.column(name)
+            column = events.unmoved(name) if is_late else events.column(name)
             if not is_whole(column):
                 return plain(taken(column, rows))
             known = self._whole[name] = whole_values(column), column.type

@@ -173,10 +173,7 @@ def matches_of_table(
     answer = None if first.ends_early else _in_parts(program, rows, options, threads, ordered_run)
     if answer is not None:
         return pa.Table.from_batches(first.of(answer), schema)
-    batches: Iterable[pa.RecordBatch] = rows.batches(0, len(rows.table), _ROWS)
-    is_pairs = program.plan.source.parameters is not None
-    arranged = None if is_pairs else rows.arranged
-    options = options.of_rows(rows.numbered, arranged)
+    options, batches = _as_one_run(program, rows, options)
     if program.plan.source.parameters is not None:
         from celc_runtime.rules.run import ForEachRun
         from celc_runtime.rules.tables import in_order
@@ -191,6 +188,17 @@ def matches_of_table(
     late = len(rows.table) > NOTED_ROWS and bool(plan.source.key_columns)
     options, batches = _with_clock(program, options, batches, late=late)
     return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
+
+
+def _as_one_run(
+    program: Program, rows: Sorted, options: RunOptions
+) -> tuple[RunOptions, Iterable[pa.RecordBatch]]:
+    """The options of one run over rows, and its batches."""
+    is_known = program.plan.source.parameters is None and rows.arranged is not None
+    options = options.of_rows(rows.numbered, rows.arranged if is_known else None)
+    if is_known and rows.few is not None:
+        return options, [rows.few]
+    return options, rows.batches(0, len(rows.table), _ROWS)
 
 
 def _in_parts(
@@ -258,8 +266,8 @@ def compact_of_table(
     batches: Iterable[pa.RecordBatch] | None
     batches = _in_parts(program, rows, PLAIN, threads, partial(ordered_run, is_compact=True))
     if batches is None:
-        run = ordered_run(program, RunOptions(numbered=rows.numbered), is_compact=True)
-        batches = read_all(run, rows.batches(0, len(rows.table), _ROWS))
+        options, read = _as_one_run(program, rows, PLAIN)
+        batches = read_all(ordered_run(program, options, is_compact=True), read)
     if keeps is not None:
         batches = keeps(batches)
     return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))

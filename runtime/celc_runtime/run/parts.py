@@ -26,7 +26,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import in_one_piece, not_a_number, numbers, plain
+from celc_runtime.arrow.arrays import (
+    in_one_piece,
+    not_a_number,
+    numbers,
+    plain,
+    whole_column,
+)
 from celc_runtime.arrow.events.conforming import conforming_column
 from celc_runtime.arrow.events.event_types import type_numbers
 from celc_runtime.arrow.events.row_names import row_text
@@ -234,7 +240,7 @@ def _column(rows: Sorted, name: str, begin: int, behind: int) -> pa.ChunkedArray
     column = rows.table.column(name)
     if rows.order is None:
         return column.slice(begin, behind - begin)
-    return column.take(rows.order.slice(begin, behind - begin))
+    return column.take(whole_column(rows.order[begin:behind], pa.int64()))
 
 
 def _declared_before(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.ndarray:

@@ -87,7 +87,7 @@ class Run:
         self._choice = choice
         self._answer = answer
         self._arranged = options.arranged
-        self._memory = new_memory(update.piles, first_node=options.first_node)
+        self._memory = new_memory(update.piles, size=options.nodes, first_node=options.first_node)
         self._memory.counters[SHIFT] = -options.first_position
         self._kinds = kinds_of(program, walk)
         self._output = walk.buffers(program.plan.choice.limit)

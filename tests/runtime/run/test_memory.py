@@ -263,7 +263,7 @@ def test_enumeration_stops_and_resumes(formula: str, monkeypatch: pytest.MonkeyP
     small = run_module.new_memory
 
     def tiny(piles: int, **options: Any) -> arena.Memory:
-        memory = small(piles, size=4, **options)
+        memory = small(piles, **{**options, "size": 4})
         return memory._replace(stack=memory.stack[:3].copy(), path=memory.path[:2].copy())
 
     monkeypatch.setattr(run_module, "new_memory", tiny)

@@ -126,13 +126,13 @@ def test_a_part_writes_into_its_own_arrays_alone(tmp_path: Path) -> None:
     query, table = query_of(BY_KEY), table_of()
     rows = order_for(query.plan, table)
     assert rows.order is not None
-    shared = rows.table.append_column("order", rows.order)
+    shared = rows.table.append_column("order", pa.array(rows.order))
     path = tmp_path / "rows.arrow"
     with pa.ipc.new_file(path, shared.schema) as out:
         out.write_table(shared)
     with pa.memory_map(str(path)) as file:
         mapped = pa.ipc.open_file(file).read_all()
-        order = mapped.column("order").chunk(0)
+        order = mapped.column("order").chunk(0).to_numpy()
         there = Sorted(mapped.drop_columns(["order"]), order, rows.numbered)
         found = answer_of_parts(
             query.program, there, parts_of(query.program, there, 3), PLAIN, threads=3

@@ -20,6 +20,7 @@ from celc_runtime.arrow.events.partition_keys import with_keys
 from celc_runtime.arrow.events.row_names import RowNames, row_text
 from celc_runtime.arrow.events.undeclared import Undeclared
 from celc_runtime.arrow.events.window_keys import WindowKeys, floors_of
+from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.engine.arena.batch import END_OF_PARTS, NO_INTEGERS, Batch
 from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.plan.conditions import TextCondition
@@ -179,10 +180,9 @@ class Columns:
         if self._window is None or plan.matching.window is None or name is None:
             return NO_INTEGERS, NO_INTEGERS
         keys = self._window.of(events, parts, slots)
-        type = events.column(name).type
-        if not pa.types.is_floating(type):
+        if not self._layout.window_is_real:
             return keys, NO_INTEGERS
-        return keys, floors_of(keys, plan.matching.window.size, type)
+        return keys, floors_of(keys, plan.matching.window.size, events.column(name).type)
 
     def conforming(self, events: pa.RecordBatch, waiting: int = 0) -> pa.RecordBatch:
         """As `conforming`; the schema is remembered if its columns need no change.
@@ -192,7 +192,10 @@ class Columns:
         schema, numbered = events.schema, self._rows.given
         known = self._layout.as_they_are
         if known is not None and known.numbered == numbered and known.schema.equals(schema):
-            events = events.select(known.places)
+            if isinstance(events, LateRows):
+                events = events.of(known.places, known.served)
+            else:
+                events = events.select(known.places)
             return with_keys(self._plan, events) if self._layout.makes_keys else events
         found = conforming(self._plan, events, self._rows.seen + waiting, numbered)
         names = schema.names
@@ -203,7 +206,7 @@ class Columns:
             coded = any(pa.types.is_dictionary(type) for type in served.types)
             # Each dictionary must be looked at, because it may hold NULL.
             if served.equals(found.schema) and not coded:
-                self._layout.as_they_are = AsTheyAre(schema, numbered, places)
+                self._layout.as_they_are = AsTheyAre(schema, numbered, places, served)
         return with_keys(self._plan, found)
 
     def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:

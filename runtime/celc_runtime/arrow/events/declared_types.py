@@ -28,6 +28,8 @@ _SHORT = 7  # bytes: a text of this length is one number, together with its leng
 
 _FEW = 16  # names of one byte that are compared one after another
 
+_FEW_ROWS = 1 << 8
+
 _FEW_BYTES = 1 << 12
 
 _BEHIND = np.zeros(8, np.uint8)
@@ -51,6 +53,7 @@ class DeclaredTypes:
             other += "?"
         self.names = [*distinct, other]
         self._known = [*distinct]
+        self._code_of = {name: code for code, name in enumerate(distinct)}
         self._slots = _slots_of(distinct)
         self.can_tell = self._slots is not None
 
@@ -62,6 +65,13 @@ class DeclaredTypes:
         """
         assert self._slots is not None
         rows, others = len(column), len(self.names) - 1
+        if rows <= _FEW_ROWS and others < 255:
+            # Python takes less than to ask for buffers and machine code.
+            try:
+                few = bytearray(map(self._code_of.__getitem__, column.to_pylist()))
+                return np.frombuffer(few, np.uint8), self._known
+            except (KeyError, UnicodeDecodeError):
+                pass  # a text is undeclared
         codes = _room(rows, _dtype(others))
         _, of_offsets, of_data = column.buffers()
         offsets = _numbers(of_offsets, np.uint32)[column.offset : column.offset + rows + 1]

@@ -14,6 +14,7 @@ from celc_runtime.arrow.arrays import coded, zeros
 from celc_runtime.arrow.events.declared_types import DeclaredTypes
 from celc_runtime.arrow.events.layout import EventType, Layout, TypesOfBatch
 from celc_runtime.arrow.events.row_names import RowNames
+from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 
@@ -40,7 +41,7 @@ class EventTypes:
         call may overwrite the codes.
         """
         plan = self._plan
-        if plan.source.type_name not in events.schema.names:
+        if events.schema.get_field_index(plan.source.type_name) < 0:
             return zeros(len(events)), np.zeros(len(plan.source.types), np.int64), None
         codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
         # With numbers of one type, the processor compares many unsigned codes at once.
@@ -70,15 +71,16 @@ class EventTypes:
     def _text_codes(self, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
         """(the codes of a text column as int32, uint8 or uint16; the text of each code). NULL is an
         EventError."""
-        source = self._plan.source
-        column = events.column(name)
+        source, declared = self._plan.source, self._layout.declared_types
+        is_late = isinstance(events, LateRows)
+        column = events.unmoved(name) if is_late else events.column(name)
         if column.null_count:
+            column = events.column(name)
             raise _null_error(self._plan, name, self._rows.first(events, column.is_null()))
-        if name == source.type_name and column.type == pa.string():
-            declared = self._layout.declared_types
-            if declared.can_tell:
-                return declared.codes(column)
-        column = coded(column)
+        if name == source.type_name and column.type == pa.string() and declared.can_tell:
+            codes, names = declared.codes(column)
+            return codes[events.order] if is_late else codes, names  # texts are not moved
+        column = coded(events.column(name) if is_late else column)
         if self._names is None or not self._names[0].equals(column.dictionary):
             self._names = column.dictionary, column.dictionary.to_pylist()
         return _distinct(column, self._names[1])

@@ -28,6 +28,7 @@ class AsTheyAre(NamedTuple):
     schema: pa.Schema
     numbered: str | None  # the column with the rows' numbers
     places: list[int]
+    served: pa.Schema  # of these columns
 
 
 class TypesOfBatch(NamedTuple):
@@ -50,6 +51,8 @@ class Layout:
         self.number_column = unused_name("row", names_read(plan))
         """The column that numbers rows before some are left out."""
         self.window_attribute = plan.window_attribute
+        name = plan.window_attribute
+        self.window_is_real = name is not None and source.type_of(name) in _REAL
         self.local_attributes = plan.local_attributes
         real = [name for name in source.key_attributes if source.type_of(name) in _REAL]
         self.makes_keys = bool(source.chosen_keys or real)

@@ -29,12 +29,15 @@ from celc_runtime.arrow.events.event_order import Arrangement
 from celc_runtime.arrow.events.event_types import with_declared_types
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
+from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.engine.arena.batch import NO_INTEGERS, disorder
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema
 
 _FEW = 1 << 12  # rows
+_STRING = pa.string().id
+_FEW_TEXTS = 1 << 9  # rows whose texts Python puts in order faster than Arrow does
 
 
 def sort_columns(plan: Plan) -> tuple[str, ...]:
@@ -62,20 +65,21 @@ class Sorted(NamedTuple):
     table: the rows as they stand. order: int64, the rows in order; None: they stand in it.
     numbered: the name of the column of row numbers that moved rows get. keys: uint64[rows], numbers
     of keys that are equal where the keys are; None: not known. arranged: what sorting has shown of
-    few rows; None: not known.
+    few rows; None: not known. few: these rows as one batch; None: not made.
     """
 
     table: pa.Table
-    order: pa.Array | None = None
+    order: np.ndarray | None = None
     numbered: str | None = None
     keys: tuple[np.ndarray, ...] | None = None
     arranged: Arrangement | None = None
+    few: LateRows | pa.RecordBatch | None = None
 
     def rows(self, first: int, end: int) -> pa.Table:
         """The rows from `first` to before `end`, in order. A table in order is not copied."""
         if self.order is None:
             return self.table.slice(first, end - first)
-        chosen = self.order.slice(first, end - first)
+        chosen = whole_column(self.order[first:end], pa.int64())
         if len(chosen) <= _FEW:
             few = pc.take(self.table, chosen, boundscheck=False)
             return few.append_column(self.numbered, chosen)
@@ -97,15 +101,14 @@ class Sorted(NamedTuple):
         changed = np.zeros(len(self.table), np.bool_)
         changed[0] = True
         if self.keys is not None and self.order is not None:
-            order = self.order.to_numpy()
             for key in self.keys:
-                there = key[order]
+                there = key[self.order]
                 changed[1:] |= there[1:] != there[:-1]
             return np.flatnonzero(changed)
         found = columns_as_they_came(plan, plan.source.key_columns, self.table)
         for column in (found or {}).values():
             key = in_one_piece(column)
-            changed[1:] |= differs(key if self.order is None else key.take(self.order))
+            changed[1:] |= differs(key if self.order is None else taken(key, self.order))
         return np.flatnonzero(changed)
 
 
@@ -124,20 +127,31 @@ class _Known(NamedTuple):
     """What tables of one schema with few rows show alike."""
 
     schema: pa.Schema
-    places: dict[str, int]  # those of the columns to sort by, which are of whole numbers or times
+    places: dict[str, int]  # those of the columns to sort by
     numbered: str  # the name of the column of row numbers
+    moved: pa.Schema  # with that column
+    late_places: list[int]  # as `LateRows` takes them
 
-    def values_of(self, table: pa.Table) -> dict[str, np.ndarray] | None:
-        """The columns to sort by; None: of another schema, with NULL, or in several pieces."""
+    def sorted(self, plan: Plan, table: pa.Table) -> Sorted | None:
+        """The rows in order; None: of another schema, in several pieces, or with columns to sort by
+        that have NULL, or many texts."""
         if not self.schema.equals(table.schema):
             return None
-        found = {}
+        batches = table.to_batches()
+        if len(batches) > 1:
+            return None
+        (batch,) = batches
+        values = {}
         for name, place in self.places.items():
-            column = table.column(place)
-            if column.null_count or column.num_chunks != 1:
+            column = _numbers_in_order(batch.column(place))
+            if column is None:
                 return None
-            found[name] = whole_values(column.chunk(0))
-        return found
+            values[name] = column
+        order, moved, arranged = _in_order(plan, values)
+        if order is None:
+            return Sorted(table, arranged=arranged, few=batch)
+        few = LateRows(batch, order, moved, self.late_places, self.moved)
+        return Sorted(table, order, self.numbered, arranged=arranged, few=few)
 
 
 def order_for(
@@ -150,8 +164,8 @@ def order_for(
     known = None if kept is None else kept.get("order")
     if known is not None and 1 < len(table) <= _FEW:
         assert isinstance(known, _Known)
-        if (values := known.values_of(table)) is not None:
-            return _few_numbers(plan, table, values, known.numbered)
+        if (few := known.sorted(plan, table)) is not None:
+            return few
     given, names = table, sort_columns(plan)
     table = with_fields(table, names)
     if not names or len(table) < 2:
@@ -160,20 +174,22 @@ def order_for(
     if found is None or not _can_sort(found.values()):
         return Sorted(table)
     if len(table) <= _FEW:
+        is_plain = table is given and not plan.source.chosen_columns
+        if kept is not None and is_plain and all(map(_is_numbered, found.values())):
+            kept["order"] = _known_of(plan, table.schema, names)
         # To sort takes less than to look first.
         pieces = {name: without_views(in_one_piece(one)) for name, one in found.items()}
         if not all(map(is_whole, pieces.values())):
-            order = _by_values([*pieces.values()])
-            if not (order[1:] < order[:-1]).any():
+            by_values = _by_values([*pieces.values()])
+            if not (by_values[1:] < by_values[:-1]).any():
                 return Sorted(table)
-            return _moving(plan, table, whole_column(order, pa.int64()))
+            return _moving(plan, table, by_values)
         values = {name: whole_values(column) for name, column in pieces.items()}
+        order, _, arranged = _in_order(plan, values)
+        if order is None:
+            return Sorted(table, arranged=arranged)
         numbered = _number_column(plan, table)
-        is_plain = table is given and not plan.source.chosen_columns
-        if kept is not None and is_plain and all(map(is_whole, found.values())):
-            places = {name: table.schema.names.index(name) for name in names}
-            kept["order"] = _Known(table.schema, places, numbered)
-        return _few_numbers(plan, table, values, numbered)
+        return Sorted(table.combine_chunks(), order, numbered, arranged=arranged)
     if strictly_increases(found[names[0]]):
         return Sorted(table)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
@@ -184,42 +200,69 @@ def order_for(
         by_digits = _by_digits(plan, table, columns[:keys], columns[keys:])
         if by_digits is not None:
             return by_digits
-    return _moving(plan, table, pa.array(_by_values(columns)))
+    return _moving(plan, table, _by_values(columns))
 
 
-def _few_numbers(
-    plan: Plan, table: pa.Table, values: Mapping[str, np.ndarray], numbered: str
-) -> Sorted:
-    """Few rows in the order of columns, the first column first."""
+def _is_numbered(column: pa.ChunkedArray) -> bool:
+    return is_whole(column) or column.type == pa.string()
+
+
+def _known_of(plan: Plan, schema: pa.Schema, names: Sequence[str]) -> _Known:
+    numbered = unused_name("row", [*schema.names, *names_read(plan)])
+    places = {name: schema.names.index(name) for name in names}
+    moved = schema.append(pa.field(numbered, pa.int64()))
+    return _Known(schema, places, numbered, moved, [*range(len(schema)), -1])
+
+
+def _numbers_in_order(column: pa.Array) -> np.ndarray | None:
+    """Numbers that are equal and in order as the values of a column of whole numbers, times or
+    texts; None: it has NULL, or many texts."""
+    if column.null_count:
+        return None
+    if column.type.id != _STRING:
+        return whole_values(column)
+    if len(column) > _FEW_TEXTS:
+        return None
+    try:
+        texts = column.to_pylist()
+    except UnicodeDecodeError:
+        return None  # which Arrow sorts all the same
+    # Code points are in the order of the bytes of UTF-8.
+    ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
+    return np.fromiter(map(ranks.__getitem__, texts), np.int64, len(texts))
+
+
+def _in_order(
+    plan: Plan, values: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray | None, dict[str, np.ndarray], Arrangement | None]:
+    """(int64, few rows in the order of columns, the first column first; None: they stand in it; the
+    columns in order; what they show)."""
     order = np.lexsort([*values.values()][::-1])  # a third of the time
-    arranged = None
-    if not plan.interleaves:
-        arranged = _arranged(plan, {name: one[order] for name, one in values.items()})
-    if not (order[1:] < order[:-1]).any():
-        return Sorted(table, arranged=arranged)
-    moved = whole_column(order, pa.int64())
-    return Sorted(table.combine_chunks(), moved, numbered, arranged=arranged)
+    moved = {name: one[order] for name, one in values.items()}
+    arranged = None if plan.interleaves else _arranged(plan, moved)
+    is_moved = np.count_nonzero(order[1:] < order[:-1])
+    return order if is_moved else None, moved, arranged
 
 
 def _arranged(plan: Plan, values: Mapping[str, np.ndarray]) -> Arrangement:
     """What columns show whose rows are in order."""
     keys, orders = plan.source.key_columns, (*plan.source.order_by, *plan.source.tiebreak)
     rows = len(next(iter(values.values())))
-    parts, rises = NO_INTEGERS, False
-    same = np.ones(rows, np.bool_)
-    same[0] = False
-    later = same[1:]
+    parts, rises, tied = NO_INTEGERS, False, None
+    begins = np.zeros(rows, np.bool_)
+    begins[0] = True
     for name in keys:
-        later &= values[name][1:] == values[name][:-1]
+        begins[1:] |= values[name][1:] != values[name][:-1]
     if keys:
-        parts = (~same).nonzero()[0]
+        parts = begins.nonzero()[0]
     for number, name in enumerate(orders):
-        later &= values[name][1:] == values[name][:-1]
-        if number == 0 and not later.any():
+        begins[1:] |= values[name][1:] != values[name][:-1]
+        if number == 0 and np.count_nonzero(begins) == rows:
             rises = True
             break
-    are_tied = bool(orders) and not rises and bool(later.any())
-    return Arrangement(rows, parts, same if are_tied else None, rises)
+    if orders and not rises and np.count_nonzero(begins) < rows:
+        tied = ~begins
+    return Arrangement(rows, parts, tied, rises)
 
 
 def _by_values(columns: Sequence[pa.Array]) -> np.ndarray:
@@ -238,7 +281,7 @@ def _by_values(columns: Sequence[pa.Array]) -> np.ndarray:
 def _moving(
     plan: Plan,
     table: pa.Table,
-    order: pa.Array,
+    order: np.ndarray,
     keys: tuple[np.ndarray, ...] | None = None,
 ) -> Sorted:
     """The table with an order that is another one than its own."""
@@ -281,7 +324,7 @@ def _by_digits(
             return None
         places.append(found)
     of_keys = tuple(one.values for one in places[: len(keys)])
-    return _moving(plan, table, pa.array(order_by_digits(places)), of_keys)
+    return _moving(plan, table, order_by_digits(places), of_keys)
 
 
 def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:

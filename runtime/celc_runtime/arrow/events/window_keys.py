@@ -16,6 +16,7 @@ from celc_runtime.arrow.arrays import (
 )
 from celc_runtime.arrow.events.event_order import EventOrder
 from celc_runtime.arrow.events.row_names import RowNames
+from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.engine.arena.batch import NO_INTEGERS, float_floors
 from celc_runtime.engine.arena.nodes import ALWAYS
 from celc_runtime.plan.errors import EventError
@@ -46,13 +47,12 @@ class WindowKeys:
         Raises EventError if the attribute cannot be measured, or falls.
         """
         plan, name = self._plan, self._attribute
-        column = events.column(name)
-        is_order = plan.source.order_by[:1] == (name,)
-        if is_order and 0 < len(column) <= _FEW and is_whole(column):
+        if plan.source.order_by[:1] == (name,):
             # All that is left to see of few rows: the order of events has been checked.
-            values = whole_values(column)
-            if values.dtype == np.int64 and values.min() > -(2**63):
+            values = self._of_few(events)
+            if values is not None and np.minimum.reduce(values) > -(2**63):
                 return values
+        column = events.column(name)
         for wrong, what in (
             (column.is_null() if column.null_count else None, "NULL"),
             (not_a_number(column), "NaN"),
@@ -73,6 +73,16 @@ class WindowKeys:
                 "the events by it, or measure on another attribute"
             )
         return values
+
+    def _of_few(self, events: pa.RecordBatch) -> np.ndarray | None:
+        """The values of few rows, if they are int64; else None."""
+        if isinstance(events, LateRows):
+            values = events.values.get(self._attribute)
+        elif 0 < len(events) <= _FEW and is_whole(column := events.column(self._attribute)):
+            values = whole_values(column)
+        else:
+            return None
+        return values if values is not None and values.dtype == np.int64 else None
 
     def _immeasurable(self, column: pa.Array, parts: np.ndarray) -> np.ndarray:
         """As `immeasurable`; it looks at few values if events are ordered by the attribute."""

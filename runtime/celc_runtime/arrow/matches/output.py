@@ -16,6 +16,7 @@ from celc_runtime.arrow.event_store import (
     EventStore,
     PastEvents,
 )
+from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.arrow.matches.decided_times import decided_times
 from celc_runtime.arrow.matches.match_ids import match_ids
 from celc_runtime.arrow.matches.values import LabelValues, computed_column
@@ -55,6 +56,8 @@ def matches_batch(
     values = _Values(store.stretch(int(found.starts.min()), entries_read))
 
     def at_end(name: str) -> pa.Array:
+        if isinstance(events, LateRows):
+            return plain(taken(events.unmoved(name), events.order[rows]))
         return plain(taken(events.column(name), rows))
 
     labels = LabelValues(
@@ -79,7 +82,7 @@ def matches_batch(
         starts = found.starts if begins is None else begins
         columns += [
             values.of(plan.source.begin or plan.source.order_by[0], starts),
-            taken(events.column(plan.source.order_by[0]), rows),
+            at_end(plan.source.order_by[0]),
         ]
     if plan.shows_decided_time:
         columns.append(decided_times(plan, columns[-2], columns[-1], deadlines))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import PAIRS, numbers, plain, whole_numbers
+from celc_runtime.arrow.arrays import numbers, plain, whole_numbers
 from celc_runtime.arrow.events.window_keys import floors_of
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
 from celc_runtime.arrow.text_numbers import SpelledTexts, TextNumbers
@@ -127,7 +127,7 @@ class History:
 
         parts: the rows at which partitions begin.
         """
-        relevant = events if len(rows) == len(events) else events.take(pa.array(rows))
+        relevant = events if len(rows) == len(events) else events.take(rows)
         windows = measured(self._plan, relevant, positions.of(rows))
         entry, anew = self.next, self._anew(rows, parts)
         begins = self._begins_of(anew)
@@ -276,7 +276,7 @@ class History:
 def _valued(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """(the values of an attribute, whole numbers as int64 or `PAIRS`; which are not NULL)."""
     values, valid = numbers(column)
-    if values.dtype != PAIRS and not np.issubdtype(values.dtype, np.floating):
+    if values.dtype.kind in "iu":
         values = values.astype(np.int64)
     return values, valid
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from celc_runtime.arrow.events.event_order import Arrangement
+from celc_runtime.engine.arena.nodes import FIRES
 from celc_runtime.plan.frozen import frozen
 
 
@@ -44,6 +45,12 @@ class RunOptions:
 
     first_node: int = 1
     """The first node of the arena. Tests begin near the limits of smaller numbers."""
+
+    @property
+    def nodes(self) -> int:
+        """The nodes that the arena begins with: few for few rows, as new memory is in no cache."""
+        is_small = self.arranged is not None and self.arranged.rows <= 1 << 8
+        return 1 << 10 if is_small else FIRES
 
     def of_rows(self, numbered: str | None, arranged: Arrangement | None) -> RunOptions:
         """The same options for rows of which this is known."""

@@ -6,6 +6,7 @@ event must be known first, they are collected and reduced (`collected_listing`).
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -149,6 +150,21 @@ class WithGraphs(WithPast):
         return memory
 
 
+@lru_cache(maxsize=256)
+def _wanted(
+    limit: int | None, supports: tuple[bool, ...], pads: bool, columns: tuple[tuple[int, ...], ...]
+) -> Wanted:
+    """What the collected matches of a query must have; runs share it, and none writes it."""
+    looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
+    of_kinds = np.array(supports, np.bool_)
+    return Wanted(
+        np.array([2**62 if limit is None else limit], np.int64),
+        of_kinds,
+        of_kinds if pads else np.ones_like(of_kinds),
+        np.array([looks[look] if look else -1 for look in columns], np.int64),
+    )
+
+
 class CheckedWalk(WithPast):
     """Lists the matches that conditions admit."""
 
@@ -167,18 +183,10 @@ class CheckedWalk(WithPast):
             self._search = that_notes_starts(self._search)
         chooses |= self._consumes or checks.distinct or checks.greatest
         self._collects = chooses and not checks.in_order
-        self._collected = new_output(matches=1, room=1, limit=None)
-        if self._collects:
-            self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
-        columns = [kind.columns for kind in plan.matching.kinds]
-        looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
-        supports = np.array(checks.supports, np.bool_)
-        self._wanted = Wanted(
-            np.array([2**62 if choice.limit is None else choice.limit], np.int64),
-            supports,
-            supports if self._pads else np.ones_like(supports),
-            np.array([looks[look] if look else -1 for look in columns], np.int64),
-        )
+        matches, room = (_COLLECTED, _COLLECTED_ENTRIES) if self._collects else (1, 1)
+        self._collected = new_output(matches=matches, room=room, limit=None)
+        columns = tuple(kind.columns for kind in plan.matching.kinds)
+        self._wanted = _wanted(choice.limit, tuple(checks.supports), self._pads, columns)
 
     @property
     def nbytes(self) -> int:
