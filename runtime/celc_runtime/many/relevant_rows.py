@@ -5,6 +5,9 @@ name the same types, and test the same attributes. So rows are grouped by type o
 values of an attribute once for all equalities with it. Each other condition is tested once. A query
 with an equality then costs what its rows cost, not what the batch costs. This also holds for an
 absence of frequent events: between two rows that a match can contain, it reads one of them.
+
+A query FOR EACH row of a table asks for hundreds of values. To look each of them up costs more than
+a pass over the rows of the type.
 """
 
 from __future__ import annotations
@@ -40,6 +43,8 @@ _SEVERAL = 2
 
 _FEW = 1 / 64  # the part of a batch up to which rows are sorted
 
+_MANY = 24  # values that a test asks for, of which more are not looked up one by one
+
 
 class RelevantRows:
     """The rows of one batch by types and conditions.
@@ -62,7 +67,7 @@ class RelevantRows:
         self._of_types: Mapping[tuple[str, str], _Rows] | None = of_types
         self._tests: dict[tuple[tuple[str, str], AttributeTest], np.ndarray] = {}
         self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        self._coded: dict[str, tuple[np.ndarray, list[str]]] = {}
+        self._coded: dict[str, tuple[np.ndarray, dict[str, int]]] = {}
         self._by_value: dict[tuple[tuple[str, str], str], _Groups] = {}
         self._marks: dict[AttributeTest | tuple[str, str], np.ndarray] = {}
 
@@ -135,8 +140,8 @@ class RelevantRows:
             asked["stream"] = stream
         found = np.ones(len(self._events), np.bool_)
         for name, value in asked.items():
-            codes, texts = self._texts(name)
-            found &= codes == (texts.index(value) if value in texts else len(texts))
+            codes, places = self._texts(name)
+            found &= codes == places.get(value, len(places))
         return found
 
     def _on_ways(self, relevant: Relevant) -> Iterator[_Rows]:
@@ -199,10 +204,12 @@ class RelevantRows:
         plan, rows = self._plan, len(self._events)
         if plan.source.type_name not in self._events.schema.names:
             return {plan.source.declared_types[0]: np.arange(rows)}
-        codes, names = self._texts(plan.source.type_name)
+        codes, places = self._texts(plan.source.type_name)
+        names = [*places]
         streams, of_streams = np.zeros(rows, codes.dtype), [""]
         if plan.source.stream_column:
-            streams, of_streams = self._texts("stream")
+            streams, places = self._texts("stream")
+            of_streams = [*places]
         groups = _Groups(np.arange(rows), streams.astype(np.int64) * len(names) + codes)
         if plan.source.stream_column:
             pairs = [(stream, name) for stream in of_streams for name in names]
@@ -222,6 +229,9 @@ class RelevantRows:
 
     def _equal(self, type: tuple[str, str], test: AttributeTest) -> _Rows:
         """The rows of a type with one of the values that a test asks for."""
+        if len(test.operands) > _MANY:
+            rows = self._rows(type)
+            return rows.compress(self._any(type, (test,)))
         key = type, test.attribute
         if key not in self._by_value:
             self._by_value[key] = self._by_values(*key)
@@ -236,8 +246,8 @@ class RelevantRows:
         rows = self._rows(type)
         column = self._events.column(name)
         if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
-            codes, values = self._texts(name)
-            return _Groups(rows, codes[rows], values)
+            codes, places = self._texts(name)
+            return _Groups(rows, codes[rows], [*places])
         values_of, valid = self._numbers(name)
         known = rows[valid[rows]]
         return _Groups(known, values_of[known])
@@ -270,14 +280,18 @@ class RelevantRows:
         return found
 
     def _holds_of_texts(self, test: AttributeTest, rows: _Rows | slice) -> np.ndarray:
-        """The same for texts; each different text is tested once."""
-        codes, values = self._texts(test.attribute)
-        known = [value is not None and _holds_of_text(test, value) for value in values]
-        found: np.ndarray = np.array([*known, False])[codes[rows]]
+        """The same for texts, by a table of the codes that are asked for; NULL is none of them."""
+        codes, places = self._texts(test.attribute)
+        asked = np.ones(len(places) + 1, np.bool_)
+        if test.operator in ("=", "in", "!=", "not_in"):
+            asked[:] = test.operator in ("!=", "not_in")
+            asked[[places[text] for text in test.operands if text in places]] ^= True
+        asked[-1] = False
+        found: np.ndarray = asked.take(codes[rows])
         return found
 
-    def _texts(self, name: str) -> tuple[np.ndarray, list[str]]:
-        """(integers[rows], the codes of texts, −1 for NULL; the texts of these codes)."""
+    def _texts(self, name: str) -> tuple[np.ndarray, dict[str, int]]:
+        """(integers[rows], the codes of texts, −1 for NULL; the code of each text, in order)."""
         if name not in self._coded:
             text = _with_distinct_texts(coded(self._events.column(name)))
             codes, valid = numbers(text.indices)
@@ -285,7 +299,8 @@ class RelevantRows:
                 codes = codes.astype(np.int64)
             if text.null_count:
                 codes = np.where(valid, codes, codes.dtype.type(-1))
-            self._coded[name] = codes, text.dictionary.to_pylist()
+            texts = text.dictionary.to_pylist()
+            self._coded[name] = codes, dict(zip(texts, range(len(texts)), strict=True))
         return self._coded[name]
 
 
@@ -321,21 +336,6 @@ def _implies(test: AttributeTest, other: AttributeTest) -> bool:
     if (test.attribute, test.type) != (other.attribute, other.type) or further == bound:
         return False
     return bool(further < bound if sign == "<" else further > bound)  # type: ignore[operator]
-
-
-def _holds_of_text(test: AttributeTest, value: str) -> bool:
-    match test.operator:
-        case "=":
-            return value == test.operands[0]
-        case "!=":
-            return value != test.operands[0]
-        case "in":
-            return value in test.operands
-        case "not_in":
-            return value not in test.operands
-        case _:
-            # Patterns and the order of texts are left to the query.
-            return True
 
 
 class _Groups:
