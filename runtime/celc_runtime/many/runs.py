@@ -117,10 +117,10 @@ class ManyRuns:
         """int64[rows]: the positions of the rows in their partitions; None: these interleave."""
         if self._plan.interleaves:
             return None
-        rows = np.arange(len(prepared.events), dtype=np.int64)
-        part = np.searchsorted(prepared.parts, rows, side="right")
-        firsts = np.concatenate([[-self._next_position], prepared.parts])[part]
-        positions: np.ndarray = rows - firsts
+        count = len(prepared.events)
+        firsts = np.concatenate([[-self._next_position], prepared.parts])
+        lengths = np.diff(prepared.parts, prepend=0, append=count)
+        positions: np.ndarray = np.arange(count) - np.repeat(firsts, lengths)
         self._next_position = int(positions[-1]) + 1
         return positions
 
