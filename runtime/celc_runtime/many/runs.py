@@ -103,7 +103,7 @@ class ManyRuns:
         Its memory takes a quarter of a millisecond, and many queries may have no rows.
         """
         if name not in self._runs:
-            options = replace(self._options, clock=self._clocks.get(name))
+            options = replace(self._options, clock=self._clocks.get(name), parts_checked=True)
             self._runs[name] = ordered_run(self._programs[name], options)
             self._runs[name].undeclared.counts = False  # `finish` warns once for all
         return self._runs[name]
