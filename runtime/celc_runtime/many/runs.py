@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import coded
+from celc_runtime.arrow.arrays import coded, whole_numbers
 from celc_runtime.arrow.events.columns import Columns, Prepared
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.many.groups import ReadingGroup
@@ -65,10 +65,16 @@ class ManyRuns:
         relevant = RelevantRows(self._plan, events, prepared.parts)
         for name, plan in self._plans.items():
             part = events.select(self._read(plan, events))
-            if positions is None or not can_do_without_rows(plan):
+            meets_rules = plan.source.parameters is not None
+            if positions is None or not can_do_without_rows(plan, meets_rules=meets_rules):
                 found = self._run(name).push(part)
             else:
                 rows = np.arange(len(events)) if every_row else relevant.of(plan)
+                if plan.asks_for_clock:
+                    # The greatest time decides matches, whatever the event is.
+                    rows = np.union1d(
+                        rows, whole_numbers(part.column(plan.source.order_by[0])).argmax()
+                    )
                 if not len(rows):
                     continue
                 if every_row or len(rows) < _LARGE_PART * len(events):
@@ -133,10 +139,13 @@ def with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, events.schema.names)
 
 
-def can_do_without_rows(plan: Plan) -> bool:
-    """Whether a run needs only the relevant rows, if it gets their positions."""
+def can_do_without_rows(plan: Plan, *, meets_rules: bool = False) -> bool:
+    """Whether a run needs only the relevant rows, if it gets their positions.
+
+    meets_rules: events that concern no row of the plan's table are never read, but for their time.
+    """
     return (
         plan.source.relevant is not None
-        and not plan.choice.deadlines
+        and (meets_rules or not plan.choice.deadlines)
         and not why_not_numbered(plan)
     )
