@@ -5,6 +5,9 @@ name the same types, and test the same attributes. So rows are grouped by type o
 values of an attribute once for all equalities with it. Each other condition is tested once. A query
 with an equality then costs what its rows cost, not what the batch costs. This also holds for an
 absence of frequent events: between two rows that a match can contain, it reads one of them.
+
+A query FOR EACH row of a table asks for hundreds of values. To look each of them up costs more than
+a pass over the rows of the type.
 """
 
 from __future__ import annotations
@@ -38,7 +41,11 @@ _Rows = np.ndarray
 _NO_ROWS = np.zeros(0, np.int64)
 _SEVERAL = 2
 
-_FEW = 1 / 64  # the part of a batch up to which rows are sorted
+_SELECTIVE = 1 / 16  # the part of a type's rows up to which no other equality is looked for
+
+_FEW = 1 / 512  # the part of a batch up to which rows are sorted
+
+_MANY = 24  # values that a test asks for, of which more are not looked up one by one
 
 
 class RelevantRows:
@@ -59,10 +66,11 @@ class RelevantRows:
         self._plan = plan
         self._events = events
         self._parts = parts
-        self._of_types: Mapping[tuple[str, str], _Rows] | None = of_types
+        self._are_types_given = of_types is not None
+        self._of_types: dict[tuple[str, str], _Rows] = {**(of_types or {})}
         self._tests: dict[tuple[tuple[str, str], AttributeTest], np.ndarray] = {}
         self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        self._coded: dict[str, tuple[np.ndarray, list[str]]] = {}
+        self._coded: dict[str, tuple[np.ndarray, np.ndarray, dict[str, int]]] = {}
         self._by_value: dict[tuple[tuple[str, str], str], _Groups] = {}
         self._marks: dict[AttributeTest | tuple[str, str], np.ndarray] = {}
 
@@ -135,8 +143,8 @@ class RelevantRows:
             asked["stream"] = stream
         found = np.ones(len(self._events), np.bool_)
         for name, value in asked.items():
-            codes, texts = self._texts(name)
-            found &= codes == (texts.index(value) if value in texts else len(texts))
+            codes, _, places = self._texts(name)
+            found &= codes == places.get(value, len(places))
         return found
 
     def _on_ways(self, relevant: Relevant) -> Iterator[_Rows]:
@@ -176,7 +184,11 @@ class RelevantRows:
         if not equal:
             rows, masks = self._rows(type), [self._any(type, clause) for clause in rest]
             return rows[np.logical_and.reduce(masks)] if masks else rows
-        candidates = [(self._equal(type, test), n) for n, test in equal]
+        candidates: list[tuple[_Rows, int]] = []
+        for n, test in equal:
+            candidates.append((self._equal(type, test), n))
+            if len(candidates[-1][0]) < _SELECTIVE * len(self._rows(type)):
+                break
         rows, number = min(candidates, key=lambda candidate: len(candidate[0]))
         del rest[number]
         for clause in rest:
@@ -191,24 +203,10 @@ class RelevantRows:
         return test.operator in ("=", "in") and test.type not in ("FLOAT", "DOUBLE")
 
     def _rows(self, type: tuple[str, str]) -> _Rows:
-        if self._of_types is None:
-            self._of_types = self._by_type()
-        return self._of_types.get(type, _NO_ROWS)
-
-    def _by_type(self) -> dict[tuple[str, str], _Rows]:
-        plan, rows = self._plan, len(self._events)
-        if plan.source.type_name not in self._events.schema.names:
-            return {plan.source.declared_types[0]: np.arange(rows)}
-        codes, names = self._texts(plan.source.type_name)
-        streams, of_streams = np.zeros(rows, codes.dtype), [""]
-        if plan.source.stream_column:
-            streams, of_streams = self._texts("stream")
-        groups = _Groups(np.arange(rows), streams.astype(np.int64) * len(names) + codes)
-        if plan.source.stream_column:
-            pairs = [(stream, name) for stream in of_streams for name in names]
-            return {pairs[code]: groups.of(code) for code in groups.codes}
-        declared = {name: (stream, name) for stream, name in plan.source.declared_types}
-        return {declared[names[code]]: groups.of(code) for code in groups.codes}
+        if type not in self._of_types:
+            none = self._are_types_given
+            self._of_types[type] = _NO_ROWS if none else np.flatnonzero(self._is_of(*type))
+        return self._of_types[type]
 
     def _any(self, type: tuple[str, str], clause: tuple[AttributeTest, ...]) -> np.ndarray:
         """bool, of the rows of a type: where one of the tests is true."""
@@ -222,10 +220,17 @@ class RelevantRows:
 
     def _equal(self, type: tuple[str, str], test: AttributeTest) -> _Rows:
         """The rows of a type with one of the values that a test asks for."""
+        if len(test.operands) > _MANY:
+            rows = self._rows(type)
+            return rows.compress(self._any(type, (test,)))
         key = type, test.attribute
         if key not in self._by_value:
             self._by_value[key] = self._by_values(*key)
-        found = [self._by_value[key].of(value) for value in dict.fromkeys(test.operands)]
+        wanted: Iterable[Any] = dict.fromkeys(test.operands)
+        if self._is_text(test.attribute):
+            places = self._texts(test.attribute)[2]
+            wanted = [places[text] for text in wanted if text in places]
+        found = [self._by_value[key].of(value) for value in wanted]
         if len(found) == 1:
             return found[0]
         rows = np.concatenate([_NO_ROWS, *found])
@@ -233,14 +238,14 @@ class RelevantRows:
         return rows
 
     def _by_values(self, type: tuple[str, str], name: str) -> _Groups:
-        rows = self._rows(type)
-        column = self._events.column(name)
-        if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
-            codes, values = self._texts(name)
-            return _Groups(rows, codes[rows], values)
-        values_of, valid = self._numbers(name)
-        known = rows[valid[rows]]
-        return _Groups(known, values_of[known])
+        values, valid = self._texts(name)[:2] if self._is_text(name) else self._numbers(name)
+        known = self._rows(type)
+        known = known[valid[known]]
+        return _Groups(known, values[known])
+
+    def _is_text(self, name: str) -> bool:
+        type = self._events.column(name).type
+        return bool(pa.types.is_string(type) or pa.types.is_dictionary(type))
 
     def _numbers(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         if name not in self._values:
@@ -251,11 +256,10 @@ class RelevantRows:
 
     def _holds(self, test: AttributeTest, rows: _Rows | slice) -> np.ndarray:
         """bool[rows]: where a test is true. Patterns and the order of texts count as true."""
-        column = self._events.column(test.attribute)
         if test.operator in ("is_null", "is_not_null"):
-            null: np.ndarray = np.asarray(column.is_null())[rows]
+            null: np.ndarray = np.asarray(self._events.column(test.attribute).is_null())[rows]
             return null if test.operator == "is_null" else ~null
-        if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+        if self._is_text(test.attribute):
             return self._holds_of_texts(test, rows)
         values, valid = self._numbers(test.attribute)
         values, valid = values[rows], valid[rows]
@@ -270,22 +274,23 @@ class RelevantRows:
         return found
 
     def _holds_of_texts(self, test: AttributeTest, rows: _Rows | slice) -> np.ndarray:
-        """The same for texts; each different text is tested once."""
-        codes, values = self._texts(test.attribute)
-        known = [value is not None and _holds_of_text(test, value) for value in values]
-        found: np.ndarray = np.array([*known, False])[codes[rows]]
+        """The same for texts, by a table of the codes that are asked for."""
+        codes, valid, places = self._texts(test.attribute)
+        asked = np.ones(max(1, len(places)), np.bool_)
+        if test.operator in ("=", "in", "!=", "not_in"):
+            asked[:] = test.operator in ("!=", "not_in")
+            asked[[places[text] for text in test.operands if text in places]] ^= True
+        found: np.ndarray = asked.take(codes[rows], mode="clip") & valid[rows]
         return found
 
-    def _texts(self, name: str) -> tuple[np.ndarray, list[str]]:
-        """(integers[rows], the codes of texts, −1 for NULL; the texts of these codes)."""
+    def _texts(self, name: str) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
+        """(integers[rows], the codes of texts, anything where NULL; bool[rows], where they are not;
+        the code of each text, in order)."""
         if name not in self._coded:
             text = _with_distinct_texts(coded(self._events.column(name)))
-            codes, valid = numbers(text.indices)
-            if codes.dtype.kind == "u":
-                codes = codes.astype(np.int64)
-            if text.null_count:
-                codes = np.where(valid, codes, codes.dtype.type(-1))
-            self._coded[name] = codes, text.dictionary.to_pylist()
+            texts = text.dictionary.to_pylist()
+            places = dict(zip(texts, range(len(texts)), strict=True))
+            self._coded[name] = *numbers(text.indices), places
         return self._coded[name]
 
 
@@ -323,40 +328,20 @@ def _implies(test: AttributeTest, other: AttributeTest) -> bool:
     return bool(further < bound if sign == "<" else further > bound)  # type: ignore[operator]
 
 
-def _holds_of_text(test: AttributeTest, value: str) -> bool:
-    match test.operator:
-        case "=":
-            return value == test.operands[0]
-        case "!=":
-            return value != test.operands[0]
-        case "in":
-            return value in test.operands
-        case "not_in":
-            return value not in test.operands
-        case _:
-            # Patterns and the order of texts are left to the query.
-            return True
-
-
 class _Groups:
-    """Rows by their codes: for each code the rows that have it, in order.
+    """Rows by their codes: for each code the rows that have it, in order."""
 
-    names: what the codes from 0 on are called; None: the codes are asked for themselves. Rows of
-    other codes belong to no group then.
-    """
-
-    def __init__(self, rows: _Rows, codes: np.ndarray, names: list[str] | None = None) -> None:
+    def __init__(self, rows: _Rows, codes: np.ndarray) -> None:
         order = _order_of(codes)
         ordered = codes[order]
         self._rows: _Rows = rows[order]
         begins = np.flatnonzero(np.r_[[True], ordered[1:] != ordered[:-1]][: len(rows)])
-        self.codes = ordered[begins].tolist()
         ends = [*begins[1:].tolist(), len(rows)][: len(begins)]
-        called = self.codes if names is None else [None if c < 0 else names[c] for c in self.codes]
-        self._places = dict(zip(called, zip(begins.tolist(), ends, strict=True), strict=True))
+        places = zip(begins.tolist(), ends, strict=True)
+        self._places = dict(zip(ordered[begins].tolist(), places, strict=True))
 
     def of(self, value: object) -> _Rows:
-        """The rows with a code, or of its name."""
+        """The rows with a code."""
         begin, end = self._places.get(value, (0, 0))
         return self._rows[begin:end]
 

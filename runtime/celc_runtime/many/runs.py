@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import coded
+from celc_runtime.arrow.arrays import coded, whole_numbers
 from celc_runtime.arrow.events.columns import Columns, Prepared
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.many.groups import ReadingGroup
@@ -65,10 +65,16 @@ class ManyRuns:
         relevant = RelevantRows(self._plan, events, prepared.parts)
         for name, plan in self._plans.items():
             part = events.select(self._read(plan, events))
-            if positions is None or not can_do_without_rows(plan):
+            meets_rules = plan.source.parameters is not None
+            if positions is None or not can_do_without_rows(plan, meets_rules=meets_rules):
                 found = self._run(name).push(part)
             else:
                 rows = np.arange(len(events)) if every_row else relevant.of(plan)
+                if plan.asks_for_clock:
+                    # The greatest time decides matches, whatever the event is.
+                    rows = np.union1d(
+                        rows, whole_numbers(part.column(plan.source.order_by[0])).argmax()
+                    )
                 if not len(rows):
                     continue
                 if every_row or len(rows) < _LARGE_PART * len(events):
@@ -103,7 +109,7 @@ class ManyRuns:
         Its memory takes a quarter of a millisecond, and many queries may have no rows.
         """
         if name not in self._runs:
-            options = replace(self._options, clock=self._clocks.get(name))
+            options = replace(self._options, clock=self._clocks.get(name), parts_checked=True)
             self._runs[name] = ordered_run(self._programs[name], options)
             self._runs[name].undeclared.counts = False  # `finish` warns once for all
         return self._runs[name]
@@ -117,10 +123,10 @@ class ManyRuns:
         """int64[rows]: the positions of the rows in their partitions; None: these interleave."""
         if self._plan.interleaves:
             return None
-        rows = np.arange(len(prepared.events), dtype=np.int64)
-        part = np.searchsorted(prepared.parts, rows, side="right")
-        firsts = np.concatenate([[-self._next_position], prepared.parts])[part]
-        positions: np.ndarray = rows - firsts
+        count = len(prepared.events)
+        firsts = np.concatenate([[-self._next_position], prepared.parts])
+        lengths = np.diff(prepared.parts, prepend=0, append=count)
+        positions: np.ndarray = np.arange(count) - np.repeat(firsts, lengths)
         self._next_position = int(positions[-1]) + 1
         return positions
 
@@ -133,10 +139,13 @@ def with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, events.schema.names)
 
 
-def can_do_without_rows(plan: Plan) -> bool:
-    """Whether a run needs only the relevant rows, if it gets their positions."""
+def can_do_without_rows(plan: Plan, *, meets_rules: bool = False) -> bool:
+    """Whether a run needs only the relevant rows, if it gets their positions.
+
+    meets_rules: events that concern no row of the plan's table are never read, but for their time.
+    """
     return (
         plan.source.relevant is not None
-        and not plan.choice.deadlines
+        and (meets_rules or not plan.choice.deadlines)
         and not why_not_numbered(plan)
     )

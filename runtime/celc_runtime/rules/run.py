@@ -85,6 +85,7 @@ class ForEachRun:
             self._plan,
             ties_are_errors=options.ties_are_errors,
             continues=options.continues,
+            parts_checked=options.parts_checked,
             numbered=options.numbered,
             rows_before=options.rows_before or 0,
         )

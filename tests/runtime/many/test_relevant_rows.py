@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime.many.relevant_rows import RelevantRows
+from celc_runtime.rules.run import ForEachRun
 from engines import interpreted
 
 import celc
@@ -120,3 +121,54 @@ def test_texts_come_in_each_form() -> None:
         name: len(query.match_table(forms[1])) for name, query in module.queries.items()
     }
     assert all(map(len, found[0].values()))
+
+
+def test_of_many_values_none_is_looked_up_alone() -> None:
+    names = ["n3", None, "other", "n25", "n3", "n4"]
+    events = _events("AAAAAB", name=names, id=[3, 3, None, 3, 3, 3])
+    many = ", ".join(f"'n{number}'" for number in range(30))
+    assert _read(f"SELECT * FROM S WHERE A AS x FILTER x.name IN ({many})", events) == [0, 3, 4]
+    assert _read(f"SELECT * FROM S WHERE A AS x FILTER x.name NOT IN ({many})", events) == [2]
+    ids = ", ".join(map(str, range(30)))
+    assert _read(f"SELECT * FROM S WHERE A AS x FILTER x.id IN ({ids})", events) == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [
+        # A bound of the table that most events pass. NULL is none.
+        ("WHERE A AS x FILTER x.id > rule.id", [1, 4]),
+        ("WHERE A AS x FILTER x.id <= rule.id", [0, 5]),
+        # Neighbours: all events of the partitions that the table names.
+        ("WHERE (A AS x : B AS y) FILTER x.name = rule.name PARTITION BY name", [0, 2, 6]),
+        # An absence at the end: the latest event as well, which decides.
+        (
+            "WHERE (A AS x ; !B FOR 2 [ts]) FILTER x.name = rule.name PARTITION BY name",
+            [0, 2, 6, 16],
+        ),
+    ],
+)
+def test_events_that_concern_no_row_of_a_table_are_not_read(
+    query: str, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{DECLARATION}PARAMETERS rule {{ id: INT, name: STRING }}\n"
+    with interpreted():
+        module = celc.compile(
+            f"{text}QUERY q: SELECT x FROM S FOR EACH rule {query}", order_by="ts"
+        )
+    # Where half of the events matter, all are read.
+    names = ["p", "q", "r", None, "q", "q", "p", "q"]
+    ids = [4, 9, 4, None, 7, 5, 3, 9, *[None] * 9]
+    events = _events("AABAAABB" + "A" * 8 + "B", id=ids, name=[*names, *"zzzzzzzzz"])
+    rows = pa.table({"id": pa.array([5, None, 6], pa.int32()), "name": ["p", "r", "none"]})
+    alone = module.queries["q"].match_table(events, rule=rows)
+    assert len(alone)
+    push, times = ForEachRun.push, list[int]()
+
+    def watched(run: ForEachRun, batch: pa.RecordBatch, *more: Any) -> Any:
+        times.extend(batch.column("ts").to_pylist())
+        return push(run, batch, *more)
+
+    monkeypatch.setattr(ForEachRun, "push", watched)
+    assert module.match_all_table(events, rule=rows)["q"].to_pylist() == alone.to_pylist()
+    assert sorted(times) == read

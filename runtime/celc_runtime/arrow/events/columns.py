@@ -57,13 +57,15 @@ class Columns:
         *,
         ties_are_errors: bool,
         continues: bool = False,
+        parts_checked: bool = False,
         numbered: str | None = None,
         batches_wait: bool = False,
         rows_before: int = 0,
         layout: Layout | None = None,
         arranged: Arrangement | None = None,
     ) -> None:
-        """continues: the first event's partition was entered before. numbered: the column of each
+        """continues: the first event's partition was entered before. parts_checked: it is known
+        that no partition comes back. numbered: the column of each
         batch with the rows' numbers; None: no rows were left out. batches_wait: a batch is read
         after later ones have been prepared. rows_before: how many rows of the input are before the
         first. layout: that of the plan; None: no other run shares it. arranged: what is known of
@@ -74,7 +76,11 @@ class Columns:
         self._rows.seen = rows_before
         self._types = EventTypes(plan, self._rows, layout)
         self._order = EventOrder(
-            plan, self._rows, ties_are_errors=ties_are_errors, continues=continues
+            plan,
+            self._rows,
+            ties_are_errors=ties_are_errors,
+            continues=continues,
+            parts_checked=parts_checked,
         )
         name = layout.window_attribute
         self._window = None if name is None else WindowKeys(plan, name, self._rows, self._order)

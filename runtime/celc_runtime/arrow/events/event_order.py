@@ -54,7 +54,7 @@ class EventOrder:
     """Checks the order of one run's events.
 
     ties_are_errors: whether two events must not be equal in the order. continues: the first event's
-    partition was entered before.
+    partition was entered before. parts_checked: it is known that no partition comes back.
     """
 
     rises = True
@@ -71,12 +71,19 @@ class EventOrder:
     _last_value: tuple[pa.DataType, np.generic] | None = None
 
     def __init__(
-        self, plan: Plan, rows: RowNames, *, ties_are_errors: bool, continues: bool
+        self,
+        plan: Plan,
+        rows: RowNames,
+        *,
+        ties_are_errors: bool,
+        continues: bool,
+        parts_checked: bool = False,
     ) -> None:
         self._plan = plan
         self._rows = rows
         self._ties_are_errors = ties_are_errors and not plan.source.takes_ties
         self._continues = continues
+        self._parts_checked = parts_checked
         self._keys_seen: set[tuple[object, ...]] = set()
         self._slots: dict[tuple[object, ...], int] = {}
 
@@ -137,8 +144,12 @@ class EventOrder:
                 self._keys_seen.add(first)
             self._last_key = first
         starts = np.flatnonzero(changed)
-        keys = key_tuples([events.column(name) for name in source.key_columns], starts)
+        # To look for partitions that come back takes a Python object for each.
+        seen = starts[-1:] if self._parts_checked else starts
+        keys = key_tuples([events.column(name) for name in source.key_columns], seen)
         self._last_key = keys[-1] if keys else self._last_key
+        if self._parts_checked:
+            return starts
         new = set(keys)
         # As whole sets, because there can be as many partitions as rows.
         if len(new) < len(keys) or not self._keys_seen.isdisjoint(new):

@@ -30,6 +30,9 @@ class RunOptions:
     """The column with the numbers of the rows, for messages; None: the rows are in their original
     order."""
 
+    parts_checked: bool = False
+    """Whether it is known of all rows of this run that no partition comes back."""
+
     arranged: Arrangement | None = None
     """What is known of the only rows of this run, where they come in one batch."""
 

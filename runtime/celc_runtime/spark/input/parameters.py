@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.parameters import OfBoth, OfEvent, Test
+from celc_runtime.plan.parameters import Concern, OfBoth, OfEvent, Test
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.program import Program, Rows
@@ -101,14 +101,34 @@ def with_values_of(plan: Plan, rules: Rows) -> Plan:
     count all events before they meet rows.
     """
     parameters = plan.source.parameters
-    if parameters is None or parameters.concerns is None or parameters.position is not None:
+    if parameters is None or parameters.position is not None:
+        return plan
+    concerns = _of_partitions(plan) if parameters.concerns is None else parameters.concerns
+    if concerns is None:
         return plan
     found = []
-    for concern in parameters.concerns:
+    for concern in concerns:
         ways = tuple(_of_events(way, rules) for way in concern.ways)
         # A way that says nothing of events lets all of them pass.
         found.append(Relevant(concern.stream, concern.type, ways if all(ways) else ()))
     return replace(plan, source=replace(plan.source, relevant=tuple(found)))
+
+
+def _of_partitions(plan: Plan) -> tuple[Concern, ...] | None:
+    """What all events of a match are asked, neighbours too, if a key of PARTITION BY equals an
+    attribute of the row at each event that begins one; None: nothing."""
+    parameters = plan.source.parameters
+    if parameters is None or parameters.course is None:
+        return None
+    ways = [way for concern in parameters.course.begins for way in concern.ways or ((),)]
+    keys = tuple(
+        clause
+        for clause in ways[0]
+        for test in clause
+        if len(clause) == 1 and isinstance(test, OfBoth) and test.operator == "="
+        if test.attribute in plan.source.partition_by and all(clause in way for way in ways)
+    )
+    return tuple(Concern(*type, (keys,)) for type in plan.source.declared_types) if keys else None
 
 
 def _of_events(
@@ -136,6 +156,13 @@ def _of_event(test: Test, rules: Rows) -> AttributeTest | None:
             values = tuple(found.to_pylist())
             if not has_many_odd_values(type, values):
                 return AttributeTest("in", attribute, type, values)
+        case OfBoth("<" | "<=" | ">" | ">=" as operator, attribute, parameter, "INT" | "LONG"):
+            # Of a bound the one that most events pass.
+            widest = pc.max if operator[0] == "<" else pc.min
+            bound = widest(plain(rules.columns[parameter])).as_py()
+            if bound is None:
+                return AttributeTest("in", attribute, test.type)  # NULL satisfies no comparison
+            return AttributeTest(operator, attribute, test.type, (bound,))
     return None
 
 
