@@ -13,10 +13,10 @@ A match is a path from the root to an event whose mark begins matches. From a me
 `child` or `next`. From an event it goes to `child`, with the event, or to `next`, without it.
 Where events are simultaneous or last, a match can start at the place and the time of none of its
 events. There the first event of each path is its start: it has no label, its position and its time
-are those of the start, and its other attributes are NULL. Such events come first in `events`, by their
-times and positions. Different paths are different matches, and each path is one. The
-metadata of the schema explain the marks (`plan.compact_form`), so a table can be expanded without
-the query (`expanding`).
+are those of the start, and its other attributes are NULL. Such events come first in `events`, by
+their times and positions. Different paths are different matches, and each path is one. The metadata
+of the schema explain the marks (`plan.compact_form`), so a table can be expanded without the query
+(`expanding`).
 """
 
 from typing import NamedTuple
