@@ -55,17 +55,22 @@ BEYOND_OF_BATCHES = (480_000, 600_000, 720_000)
 
 RECORDS = Path(__file__).parent / "records"
 
+_OF_FILES = ("real number or text of an end", "other value of an end")
+"""Terms that only the size of a file has: CPU, where they may stand for others, is told worse."""
+
+_OF_ANSWERS = ("column of the answer", "match", "end", *_OF_FILES)
+
 COSTS = {
     "batch cpu": ("batch", "seconds", None),
     "batch shuffle": ("batch", "shuffled", ("event", "byte of an event", "row")),
-    "batch answer": ("batch", "written", ("column of the answer", "match", "value of a match")),
-    "batch memory": ("batch", "peak", ("job", "event", "byte of an event", "row")),
+    "batch answer": ("batch", "written", _OF_ANSWERS),
+    "batch memory": ("batch", "peak", ("job", "event", "byte of an event")),
     "stream cpu": ("stream", "seconds", None),
     "stream checkpoint": ("stream", "written", ("task", "event", "byte of an event", "key")),
     "stream state": ("stream", "state", ("task", "event of the state", "byte of the state", "key")),
 }
 """Each cost, with the kind of run and the field that was measured, and the terms that it can have;
-None: all."""
+None: all but _OF_FILES. Rows that cannot matter do not come to a worker, so its memory has none."""
 
 
 def measure(designs: Sequence[Design], sizes: Sequence[int], turns: int) -> Iterator[Measured]:
@@ -138,7 +143,9 @@ def fitted(found: Sequence[Measured]) -> dict[str, Any]:
         known = points(found, kind, field)
         if not known:
             continue
-        names = allowed or [name for name in known[0].terms if _differs(known, name)]
+        names = allowed or [
+            name for name in known[0].terms if name not in _OF_FILES and _differs(known, name)
+        ]
         model: Fit = fit(known, names, [name for name in _ALWAYS if name in names])
         made[cost] = {
             "terms": {name: float(f"{value:.4g}") for name, value in model.terms.items()},
@@ -240,7 +247,7 @@ def _measured(given: argparse.Namespace) -> Iterator[Measured]:
         designs = [one for one in DESIGNS if one.name in (given.designs or ())]
         sizes = given.sizes or (BEYOND if beyond else SIZES)
         chosen = designs or (FRESH if beyond else FITTED)
-        yield from measure(chosen, sizes, 1 if beyond else given.turns)
+        yield from measure(chosen, sizes, given.turns)
     if given.only != "batch":
         streams = [one for one in STREAMS if one.design.name in (given.designs or ())]
         sizes = given.sizes or (BEYOND_OF_BATCHES if beyond else SIZES_OF_BATCHES)

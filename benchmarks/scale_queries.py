@@ -140,6 +140,26 @@ FRESH = (
         in_window=10,
     ),
     Design("texts of a key", _ABC, "b[t0]", texts=2, text_key=True, share=0.2, rows_of_key=30),
+    Design(
+        "rising with texts",
+        f"({_AB}) FILTER a.v < b.v",
+        "a[t0, v], b[n]",
+        types="AB",
+        numbers=1,
+        texts=1,
+        share=0.6,
+        rows_of_key=150,
+        in_window=4,
+    ),
+    Design(
+        "no event between",
+        "(A AS a ; C AS c) UNLESS B",
+        "a[v, t0], c[n, ts]",
+        texts=1,
+        share=0.9,
+        rows_of_key=60,
+        in_window=5,
+    ),
 )
 
 

@@ -68,6 +68,12 @@ FITTED = (
     Streamed(Design("six numbers", _ABC, numbers=6, share=0.5), 2),
     Streamed(Design("two texts", _ABC, texts=2, share=0.5), 4),
     Streamed(Design("text key", _AB, "a[v]", "AB", text_key=True, share=0.5, in_window=1), 4),
+    Streamed(
+        Design(
+            "text and text key", _AB, "b[t0]", "AB", texts=1, text_key=True, share=0.3, in_window=2
+        ),
+        2,
+    ),
     Streamed(Design("many matches", _AB, types="AB", share=0.5, in_window=8), 4),
     Streamed(Design("few keys", _ABC, "a[v]", share=0.03, in_window=30), 6),
     Streamed(Design("rising", f"({_AB}) FILTER a.v < b.v", types="AB", share=0.5, in_window=12), 3),

@@ -157,3 +157,22 @@ def test_options_that_do_not_go_together(
     _written(tmp_path, _RULES[:1])
     assert main(["compile", "rules", "-o", "rules_udf.py", *options]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_machine_code_is_made_for_shapes_and_not_for_each_rule(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    _written(tmp_path, _RULES)
+    monkeypatch.chdir(tmp_path)
+    assert main(["compile", "rules", "-o", "rules_udf.py", "--by-shape", "--order-by", "ts"]) == 0
+    asked: list[str] = []
+
+    def warmed(queries: list[tuple[str, str]], processes: int) -> list[Any]:
+        asked.extend(name for _, name in queries)
+        return []
+
+    monkeypatch.setattr("celc.interfaces.cli.warm.warm", warmed)
+    assert main(["warm", "rules_udf.py"]) == 0
+    matcher = Matcher((tmp_path / "rules_udf.py").read_text())
+    assert len(asked) < len(matcher.queries) == len(_RULES)
+    assert "alone" in asked

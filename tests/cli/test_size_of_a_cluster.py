@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 from celc_runtime.plan.plan import Window
+from celc_runtime.query import CompiledQuery
 
+from celc.diagnostics.source import Source
+from celc.driver.matcher import Matcher
+from celc.driver.pipeline import compile_files
 from celc.interfaces.cli import main
 from celc.interfaces.cli.sizing import calibration
 from celc.interfaces.cli.sizing.amounts import bytes_shown, seconds_shown, shown
 from celc.interfaces.cli.sizing.model import Batch, Model, Stream, model, steps, terms
-from celc.interfaces.cli.sizing.shape import Shape
+from celc.interfaces.cli.sizing.shape import Shape, shape_of
+from celc.options import Options
 
 DECLARED = """CREATE STREAM S {
   EVENT A { id: LONG, v: DOUBLE, name: STRING, ts: TIMESTAMP },
@@ -30,6 +35,8 @@ SHAPE = Shape(
     numbers=3,
     texts=1,
     values=5,
+    real=2,
+    other=0,
     types=2,
     search=0,
     tables=False,
@@ -86,6 +93,15 @@ def test_a_cost_goes_with_the_rows_and_with_the_query(capsys: pytest.CaptureFixt
     assert _cpu(capsys, RISING, *AMOUNTS) >= once
     many = _cpu(capsys, KEYED, "--rows", "5e9/day", "--keys", "2e7", "--match-rate", "1")
     assert many > 1.2 * once
+
+
+def test_values_that_labels_show_are_told_apart_by_their_types() -> None:
+    text = f"{DECLARED}{KEYED}".replace("SELECT x[v], y[v]", "SELECT x[v, name, ts], y[id]")
+    compilation = compile_files([Source("q.cel", text)], Options(order_by=("ts",)))
+    (query,) = Matcher(compilation.module_parts("celc compile")).queries.values()
+    assert isinstance(query, CompiledQuery)
+    shape = shape_of(compilation.queries[0], query.plan)
+    assert (shape.real, shape.other) == (2, 1)  # `id` is the key
 
 
 def test_a_search_goes_with_the_events_in_the_window() -> None:

@@ -2,7 +2,9 @@
 
 import argparse
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from celc_runtime.jit.bootstrap import cache_root
 from celc_runtime.jit.shipping import module_of
@@ -19,9 +21,7 @@ from celc.interfaces.cli.queries import compiled, is_generated
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill the cache with the machine code of all queries of files; returns the exit code."""
-    queries = [
-        (text, name) for text in _modules(arguments) for name in module_of(text).__dict__["QUERIES"]
-    ]
+    queries = [(text, name) for text in _modules(arguments) for name in _with_code(text)]
     begun = time.perf_counter()
     kernels = 0
     try:
@@ -34,6 +34,14 @@ def run(arguments: argparse.Namespace) -> int:
     seconds = time.perf_counter() - begun
     say(f"{count}: {_kernels(kernels)} in {seconds:.1f} s, kept in {cache_root()}\n")
     return FINE
+
+
+def _with_code(text: str) -> Iterable[str]:
+    """The names of what has code in a module: of rules by shape, the shapes."""
+    queries: Mapping[str, Any] = module_of(text).__dict__["QUERIES"]
+    # A standalone module brings a class of its own.
+    names: Iterable[str] = getattr(queries, "compiled", queries)
+    return names
 
 
 def _kernels(count: int) -> str:

@@ -59,6 +59,11 @@ class QueriesOfRules(Mapping[str, Any]):
             self._made[name] = type(query)(self._tables[shape].rule(name, place))
         return self._made[name]
 
+    @property
+    def compiled(self) -> tuple[str, ...]:
+        """The names of what has code of its own: shapes, and queries that are none."""
+        return tuple(self._queries)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 

@@ -9,6 +9,7 @@ time, so that it is the error for a query that was not measured.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -47,7 +48,9 @@ class Stream(Batch):
 def terms(shape: Shape, amounts: Batch) -> dict[str, float]:
     """The amounts that costs are sums of, by their names."""
     kept = amounts.rows * amounts.relevant
-    ends = min(amounts.matches, kept / shape.types)  # matches of one end travel together
+    # Matches of one end travel together. They are taken to fall on events at random.
+    can_end = kept / shape.types
+    ends = -can_end * math.expm1(-amounts.matches / can_end) if can_end else 0.0
     found = {
         "job": 1.0,
         "column of the answer": float(shape.values),
@@ -63,6 +66,8 @@ def terms(shape: Shape, amounts: Batch) -> dict[str, float]:
         "step of a search": kept * steps(shape, amounts.in_window),
         "end": ends,
         "value of an end": ends * shape.values,
+        "real number or text of an end": ends * shape.real,
+        "other value of an end": ends * shape.other,
         "match": amounts.matches,
         "value of a match": amounts.matches * shape.values,
         "key": min(amounts.keys, kept),

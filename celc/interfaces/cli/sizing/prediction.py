@@ -89,6 +89,8 @@ _OF = {
     "task": "task",
     "match": "match",
     "value of a match": "match",
+    "real number or text of an end": "match",
+    "other value of an end": "match",
     "key": "key",
     "step of a search": "step of a search",
     "event of the state": "event of the state",

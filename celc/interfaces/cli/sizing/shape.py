@@ -35,15 +35,18 @@ class Shape:
     """What the model knows of a query.
 
     numbers, texts: how many columns it reads, texts apart. values: how many values a row of the
-    answer has. types: event types that its formula names. search: the power of the events in the
-    window with which the search for matches grows; 0: there is no search. tables: whether the
-    general engine runs it. parts: KEYS, RANGES or ONE.
+    answer has; of those that labels show without keys, real: real numbers and texts, which hardly
+    get shorter in a file, other: all others. types: event types that its formula names. search: the
+    power of the events in the window with which the search for matches grows; 0: there is no
+    search. tables: whether the general engine runs it. parts: KEYS, RANGES or ONE.
     """
 
     name: str
     numbers: int
     texts: int
     values: int
+    real: int
+    other: int
     types: int
     search: int
     tables: bool
@@ -68,6 +71,7 @@ def shape_of(stages: Stages, plan: Plan) -> Shape:
         len(types) - texts,
         texts + len(source.text_columns),
         _values(plan),
+        *_shown(plan),
         max(1, len(source.types)),
         _search(stages),
         isinstance(stages.program.update, UnionLists),
@@ -106,6 +110,16 @@ def _values(plan: Plan) -> int:
     """The values of a row of the answer: keys, times, and what each label shows."""
     labels = sum(max(1, len(label.attributes)) for label in plan.answer.labels)
     return len(plan.source.partition_by) + 2 + labels + len(plan.answer.expressions)
+
+
+def _shown(plan: Plan) -> tuple[int, int]:
+    """(how many real numbers and texts labels show, how many other values), keys left out: those of
+    a match are equal."""
+    source = plan.source
+    shown = [name for label in plan.answer.labels for name in label.attributes]
+    types = [source.type_of(name) for name in shown if name not in source.partition_by]
+    real = sum(type in ("DOUBLE", "FLOAT", "STRING") for type in types)
+    return real, len(types) - real
 
 
 def _search(stages: Stages) -> int:
