@@ -20,7 +20,7 @@ from celc.verify.prove.matches import Match, Stream
 from celc.verify.prove.streams import Classes, classes_of
 
 
-class Met:
+class KnownMatches:
     """The matches of a query's normal form on the streams that its steps have met: one step
     finds them, and the next one reads them.
 
@@ -33,8 +33,7 @@ class Met:
         self._classes: dict[tuple[Window, ...], Classes] = {}
         self._found: dict[tuple[int, ...], frozenset[Match]] = {}
 
-    @property
-    def known(self) -> int:
+    def __len__(self) -> int:
         """How many ends of streams have known matches."""
         return len(self._found)
 
@@ -51,10 +50,10 @@ class Met:
     ) -> frozenset[Match]:
         """The matches of the normal form that end at a position of a stream; `make` finds those
         that are not known."""
-        met = (end, *map(id, stream.events))
-        found = self._found.get(met)
+        key = (end, *map(id, stream.events))
+        found = self._found.get(key)
         if found is None:
-            found = self._found[met] = make(end)
+            found = self._found[key] = make(end)
         return found
 
 
@@ -72,5 +71,5 @@ class Representations:
     program: Program
     plan: Plan
     module: str  # the text of the whole module, in which `query.name` has its code
-    met: Met = field(default_factory=Met, init=False)
+    known: KnownMatches = field(default_factory=KnownMatches, init=False)
     """Not handed on: with another normal form in their place, the matches are other ones."""

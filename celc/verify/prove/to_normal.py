@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from celc.core import formula as core
@@ -80,15 +81,15 @@ class Compared:
     ) -> None:
         self.given = given
         self.query = given.query
-        self.classes = given.met.classes(given.query, windows)
+        self.classes = given.known.classes(given.query, windows)
         self.steps = Steps(MOST_STEPS)
-        self.stream = Stream(given.query, given.met.labels)
+        self.stream = Stream(given.query, given.known.labels)
         self.whole = ends_later(given.query, read)
 
     def of_form(self, forms: Forms, end: int) -> frozenset[Match]:
         """The matches of the normal form that end at a position."""
-        form = self.given.normal_form
-        return self.given.met.matches(self.stream, end, lambda end: forms.matches(form, ALONE, end))
+        make = partial(forms.matches, self.given.normal_form, ALONE)
+        return self.given.known.matches(self.stream, end, make)
 
     def verdict(
         self,

@@ -78,14 +78,10 @@ def to_parts(given: Representations) -> Verdict:
             )
         assert isinstance(division.rest, Roles)
         checks = _Checks(division.rest.flat, forms)
-        if not division.rest.selector:
-            return compared.verdict(
-                STEP, [forms], lambda end: compared.of_form(forms, end), checks.matches
-            )
-        operand = _operand(given, form)
-        return compared.verdict(
-            STEP, [forms], lambda end: forms.matches(operand, ALONE, end), checks.matches
-        )
+        expected = partial(compared.of_form, forms)
+        if division.rest.selector:
+            expected = partial(forms.matches, _operand(given, form), ALONE)
+        return compared.verdict(STEP, [forms], expected, checks.matches)
     except NotUnderstoodError as problem:
         return Verdict(STEP, "tested", str(problem))
 

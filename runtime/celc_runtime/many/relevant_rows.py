@@ -1,10 +1,11 @@
 """The rows of a batch that can matter to each of many queries, with each condition tested once.
 
 `Source.relevant` has them for one query, as conditions on the events of each type. Many queries
-name the same types, and test the same attributes. So rows are grouped by type once, and by the
-values of an attribute once for all equalities with it. Each other condition is tested once. A query
-with an equality then costs what its rows cost, not what the batch costs. This also holds for an
-absence of frequent events: between two rows that a match can contain, it reads one of them.
+name the same types, and test the same attributes. So the rows of a type are marked once, and
+grouped by the values of an attribute once for all equalities with it. Each other condition is
+tested once. A query with an equality then costs what its rows cost, not what the batch costs. This
+also holds for an absence of frequent events: between two rows that a match can contain, it reads
+one of them.
 
 A query FOR EACH row of a table asks for hundreds of values. To look each of them up costs more than
 a pass over the rows of the type.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from celc_runtime.arrow.events import event_order
 from celc_runtime.many.relevant_rows import RelevantRows
 from celc_runtime.rules.run import ForEachRun
 from engines import interpreted
@@ -172,3 +173,25 @@ def test_events_that_concern_no_row_of_a_table_are_not_read(
     monkeypatch.setattr(ForEachRun, "push", watched)
     assert module.match_all_table(events, rule=rows)["q"].to_pylist() == alone.to_pylist()
     assert sorted(times) == read
+
+
+def test_partitions_are_looked_through_once_for_all_queries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pair = "SELECT x FROM S WHERE (A AS x ; B AS y) FILTER x.id = {} PARTITION BY name\n"
+    queries = "".join(f"QUERY q{n}: {pair.format(n)}" for n in range(4))
+    with interpreted():
+        module = celc.compile(DECLARATION + queries, order_by="ts")
+    names = [f"n{number}" for number in range(40) for _ in "AB"]
+    events = _events("AB" * 40, id=[0, 1, 2, 3] * 20, name=names)
+    wanted = {name: query.match_table(events) for name, query in module.queries.items()}
+    asked, of = list[int](), event_order.key_tuples
+
+    def counted(columns: Any, rows: np.ndarray) -> Any:
+        asked.append(len(rows))
+        return of(columns, rows)
+
+    monkeypatch.setattr(event_order, "key_tuples", counted)
+    assert module.match_all_table(events) == wanted
+    assert sum(map(len, wanted.values())) == 40
+    assert 40 <= sum(asked) < 2 * 40, asked

@@ -65,11 +65,10 @@ class Columns:
         arranged: Arrangement | None = None,
     ) -> None:
         """continues: the first event's partition was entered before. parts_checked: it is known
-        that no partition comes back. numbered: the column of each
-        batch with the rows' numbers; None: no rows were left out. batches_wait: a batch is read
-        after later ones have been prepared. rows_before: how many rows of the input are before the
-        first. layout: that of the plan; None: no other run shares it. arranged: what is known of
-        all rows that will come."""
+        that no partition comes back. numbered: the column of each batch with the rows' numbers;
+        None: no rows were left out. batches_wait: a batch is read after later ones have been
+        prepared. rows_before: how many rows of the input are before the first. layout: that of the
+        plan; None: no other run shares it. arranged: what is known of all rows that will come."""
         self._plan = plan
         self._layout = layout = layout or Layout(plan)
         self._rows = RowNames(numbered, layout.number_column)

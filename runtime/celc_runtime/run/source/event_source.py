@@ -39,6 +39,7 @@ class EventSource:
             plan,
             ties_are_errors=options.ties_are_errors,
             continues=options.continues,
+            parts_checked=options.parts_checked,
             numbered=options.numbered,
             batches_wait=bool(plan.choice.deadlines),
             rows_before=options.rows_before or 0,
