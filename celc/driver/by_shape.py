@@ -19,13 +19,14 @@ from celc_runtime.plan.errors import OptionClash
 from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.rules import Rules
-from celc.diagnostics.deadline import Deadline
+from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, raise_all
 from celc.diagnostics.source import Source, Span
-from celc.driver.pipeline import Compilation, CompiledFile, compiled_file
+from celc.driver.pipeline import Compilation, CompiledFile, compiled_file, compiled_tree
 from celc.driver.shapes import Row, Shape, shape_of
 from celc.options import Options
 from celc.parse import syntax
+from celc.parse.parser import KnownStreams, parse_with_tokens
 from celc.resolve.files import DeclaredInFiles
 from celc.resolve.types.tables import KnownTable
 
@@ -182,21 +183,21 @@ def _results(
     sources: Sequence[Source], options: Options, table: KnownTable | None
 ) -> Iterator[_Result]:
     deadline = Deadline(sources[0], options.max_compile_seconds)
-    known: dict[str, syntax.File] = {}
+    # Most files declare the same in the same words, at one place.
+    known = KnownStreams()
     with deadline.running():
         for source in sources:
             deadline.turn_to(source)
             try:
-                file = compiled_file(source, options, table, deadline)
+                look(doing="reading the text")
+                tree, tokens = parse_with_tokens(source, known)
+                file = compiled_tree(tree, source, options, table, deadline)
             except CelError as problem:
                 yield problem
                 continue
             queries = tuple(_Named(one.query.name, one.query.span) for one in file.queries)
-            # Most files declare the same in the same words, at one place.
-            head = source.text[: file.tree.queries[0].span.start]
-            tree = known.setdefault(head, replace(file.tree, queries=()))
-            shape = shape_of(source, file.tree, queries[0].name)
-            yield _Checked(tree, queries, file.warnings, shape)
+            shape = shape_of(source, tree, tokens, queries[0].name)
+            yield _Checked(replace(tree, queries=()), queries, file.warnings, shape)
 
 
 class _Process:

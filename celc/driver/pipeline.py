@@ -267,7 +267,18 @@ def compiled_file(
 ) -> CompiledFile:
     """All passes for the queries of one file, while the deadline runs. Raises CelError."""
     look(doing="reading the text")
-    file = parse(source)
+    return compiled_tree(parse(source), source, options, table, deadline, updates)
+
+
+def compiled_tree(
+    file: File,
+    source: Source,
+    options: Options,
+    table: KnownTable | None,
+    deadline: Deadline,
+    updates: frozenset[type[Update]] = EVERY_UPDATE,
+) -> CompiledFile:
+    """The passes after the parser; see `compiled_file`."""
     _verify("parse", "syntax tree", lambda: verify.syntax_tree(file, source))
     look(doing="looking up names and types")
     order_by, ties = options.order_by, options.ties

@@ -18,10 +18,9 @@ from typing import TypeAlias
 
 from celc_runtime.plan.frozen import frozen
 
-from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
-from celc.parse.tokens import Token, tokenize
+from celc.parse.tokens import Token
 from celc.parse.trees import nodes_of
 from celc.parse.types import type_word
 
@@ -62,7 +61,9 @@ class _Constant:
     value: Constant
 
 
-def shape_of(source: Source, file: syntax.File, name: str) -> tuple[Shape, Row] | None:
+def shape_of(
+    source: Source, file: syntax.File, tokens: Sequence[Token], name: str
+) -> tuple[Shape, Row] | None:
     """The shape of a file with one rule, which is called `name`, and its row; None where it has
     none: a query FOR EACH or of uncertain time, a file with functions or aggregates, or one in
     whose query no constant can be taken out."""
@@ -83,7 +84,6 @@ def shape_of(source: Source, file: syntax.File, name: str) -> tuple[Shape, Row] 
             columns[one.attribute, one.value] = column
             types[column] = one.type
     places = {one.span.start: (one.span, columns[one.attribute, one.value]) for one in constants}
-    tokens = tokenize(source, Diagnostics(source))
     body = Span(query.select.span.start, query.span.end)
     after = (query.streams[-1].span if query.streams else query.select.span).end
     words = [

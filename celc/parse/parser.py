@@ -34,16 +34,62 @@ def parse(source: Source) -> syntax.File:
     return parse_with_tokens(source)[0]
 
 
-def parse_with_tokens(source: Source) -> tuple[syntax.File, list[Token]]:
+class KnownStreams:
+    """The streams that files declare before anything else, for files that declare them in the same
+    words and at the same place: they are parsed once, and stand in all their trees."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], tuple[syntax.StreamDeclaration, ...]] = {}
+
+    def of(
+        self, source: Source, tokens: Sequence[Token]
+    ) -> tuple[int, tuple[syntax.StreamDeclaration, ...]]:
+        """(How many tokens declare the known streams that a text begins with; these streams)."""
+        end = self._end(tokens)
+        streams = self._known.get(self._text(source, tokens, end), ()) if end else ()
+        return (end, streams) if streams else (0, ())
+
+    def add(self, source: Source, tokens: Sequence[Token], file: syntax.File) -> None:
+        """Keep the streams of a file without mistakes that declares them alone."""
+        end = self._end(tokens)
+        if end and file.streams and file.streams[-1].span.end == tokens[end - 1].end:
+            others = [one.span for one in file.aggregates]
+            others += [one.span for one in file.functions]
+            others += [one.span for one in file.parameters]
+            if all(span.start > tokens[end - 1].start for span in others):
+                self._known.setdefault(self._text(source, tokens, end), file.streams)
+
+    @staticmethod
+    def _end(tokens: Sequence[Token]) -> int:
+        """The index of the token that begins the first statement after CREATE STREAM."""
+        after = range(1, len(tokens) - 1)
+        begins = (one for one in after if begins_statement(tokens, one))
+        return next((one for one in begins if keyword_of(tokens[one]) != "CREATE"), 0)
+
+    @staticmethod
+    def _text(source: Source, tokens: Sequence[Token], end: int) -> tuple[int, str]:
+        span = tokens[0].span.to(tokens[end - 1].span)
+        return span.start, source.slice(span)
+
+
+def parse_with_tokens(
+    source: Source, known: KnownStreams | None = None
+) -> tuple[syntax.File, list[Token]]:
     """The syntax tree of a file, and its tokens with the terminal that each word turned out to be.
 
-    Raises `CelError` as `parse` does.
+    known: the streams of other files, to which those of this file are added. Words that declare
+    known streams stay NAMEs. Raises `CelError` as `parse` does.
     """
     diagnostics = Diagnostics(source)
     tokens = tokenize(source, diagnostics)
     if not tokens or tokens[-1].type != END:
         diagnostics.raise_errors()
-    file = _parse_statements(tokens, diagnostics)
+    count, streams = known.of(source, tokens) if known else (0, ())
+    file = _parse_statements(tokens, diagnostics, count, streams)
+    if count and diagnostics.items:
+        return parse_with_tokens(source)  # messages know the text from its beginning
+    if known and not count and file is not None and not diagnostics.items:
+        known.add(source, tokens, file)
     if file is not None:
         _check_queries(file, tokens[-1].span, diagnostics)
     diagnostics.raise_errors()
@@ -51,15 +97,26 @@ def parse_with_tokens(source: Source) -> tuple[syntax.File, list[Token]]:
     return file, tokens
 
 
-def _parse_statements(tokens: Sequence[Token], diagnostics: Diagnostics) -> syntax.File | None:
-    """The whole file, or None after syntax errors, of which every statement's first is reported."""
+def _parse_statements(
+    tokens: Sequence[Token],
+    diagnostics: Diagnostics,
+    known: int,
+    streams: Sequence[syntax.StreamDeclaration],
+) -> syntax.File | None:
+    """The whole file, or None after syntax errors, of which every statement's first is reported.
+
+    known: how many tokens declare `streams`; these are not parsed again.
+    """
     builder = QueryBuilder(diagnostics)
-    start: int | None = 0
+    builder.note_streams(streams)
+    start: int | None = known
     while start is not None and len(diagnostics.items) < MAX_ERRORS:
         machine = Machine(builder)
+        if streams and start == known:
+            machine.begin_after("streams", [*streams])
         failed = machine.run(tokens, start)
         if failed is None:
-            return machine.result if start == 0 else None
+            return machine.result if start == known else None
         # In an incomplete declaration, names without a label are not judged.
         whole = Span(0, len(diagnostics.source.text)) if machine.in_aggregate else None
         if tokens[failed].flawed or (failed > start and tokens[failed - 1].flawed):

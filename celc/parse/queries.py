@@ -3,6 +3,7 @@
 See `celc.parse.formulas` for how the parser calls these methods.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from celc_runtime.plan.frozen import frozen
@@ -67,11 +68,29 @@ class QueryBuilder(FormulaBuilder):
         return Span(0, len(self.diagnostics.source.text))
 
     def stream_declaration(self, c: Values) -> syntax.StreamDeclaration:
-        events = c[-2]
-        self._streams[name_text(c[2])] = tuple(event.name.text for event in events)
         times = c[3] if len(c) == 7 else None
         span = c[0].span.to(c[-1].span)
-        return syntax.StreamDeclaration(name_of(c[2]), tuple(events), span, times)
+        declared = syntax.StreamDeclaration(name_of(c[2]), tuple(c[-2]), span, times)
+        self._note_stream(declared)
+        return declared
+
+    def note_streams(self, declared: Sequence[syntax.StreamDeclaration]) -> None:
+        """Take streams for declared that another file has declared in the same words."""
+        for stream in declared:
+            for event in stream.events:
+                self._note_event(event)
+            self._note_stream(stream)
+
+    def _note_stream(self, declared: syntax.StreamDeclaration) -> None:
+        self._streams[declared.name.text] = tuple(event.name.text for event in declared.events)
+
+    def _note_event(self, declared: syntax.EventDeclaration) -> None:
+        name, attributes = declared.name.text, declared.attributes
+        self._attributes[name] = frozenset(one.name.text for one in attributes)
+        times = (
+            one.name.text for one in attributes if type_word(one.type.name.text) == "TIMESTAMP"
+        )
+        self._times[name] = tuple(times)
 
     def times(self, c: Values) -> syntax.UncertainClause:
         names = tuple(name_of(token) for token in c[2])
@@ -84,13 +103,9 @@ class QueryBuilder(FormulaBuilder):
 
     def event_declaration(self, c: Values) -> syntax.EventDeclaration:
         attributes = tuple(c[3]) if len(c) == 5 else ()
-        name = name_text(c[1])
-        self._attributes[name] = frozenset(one.name.text for one in attributes)
-        times = (
-            one.name.text for one in attributes if type_word(one.type.name.text) == "TIMESTAMP"
-        )
-        self._times[name] = tuple(times)
-        return syntax.EventDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
+        declared = syntax.EventDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
+        self._note_event(declared)
+        return declared
 
     def derived_declaration(self, c: Values) -> syntax.AttributeDeclaration:
         return syntax.AttributeDeclaration(name_of(c[0]), c[2], c[0].span.to(c[4].span), value=c[4])

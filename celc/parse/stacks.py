@@ -19,6 +19,13 @@ class Stacks:
         (value,) = self._values
         return value
 
+    def begin_after(self, symbol: str, value: Any) -> None:
+        """Go on as after a text that was read already, of which this symbol has become."""
+        goto = self._grammar.actions[self._grammar.start_state][symbol]
+        assert isinstance(goto, int)
+        self._states.append(goto)
+        self._values.append(value)
+
     def _shifted(self, token: Any) -> Any:
         """The value of a token."""
         raise NotImplementedError

@@ -167,6 +167,8 @@ def with_rest(
     """The declarations of a stream, each with whether it is `EVENT OTHER { }`, which gets the
     attributes that all others declare alike: keys and the order of the events are among them."""
     declared = [one.attributes for one in events if not one.is_rest]
+    if len(declared) == len(events):
+        return [(one, False) for one in events]
     in_all = frozenset[syntax.AttributeDeclaration]().union(*declared[:1]).intersection(*declared)
     shared = tuple(one for one in declared[0] if one in in_all) if declared else ()
     return [

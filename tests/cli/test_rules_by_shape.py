@@ -18,7 +18,7 @@ from celc.driver.pipeline import compile_source, compiled_file
 from celc.driver.shapes import Row, shape_of
 from celc.interfaces.cli import main
 from celc.options import Options
-from celc.parse.parser import parse
+from celc.parse.parser import parse_with_tokens
 
 _STREAM = "CREATE STREAM S { EVENT A { id: INT, name: STRING, rate: DOUBLE, ts: LONG } }\n"
 _EVENTS = pa.table(
@@ -66,7 +66,7 @@ def _written(folder: Path, rules: list[Source]) -> None:
 )
 def test_constants_that_attributes_are_compared_with(condition: str, values: Any) -> None:
     rule = _rule("r", condition)
-    found = shape_of(rule, parse(rule), "r")
+    found = shape_of(rule, *parse_with_tokens(rule), "r")
     assert (None if found is None else found[1]) == (None if values is None else Row("r", values))
 
 
