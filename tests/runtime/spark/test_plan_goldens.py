@@ -30,6 +30,16 @@ _DECLARATION = "CREATE STREAM S {{ {} }} ".format(
 )
 _IN_ORDER = "SELECT a[value], b FROM S WHERE (A AS a ; B AS b) FILTER a.value > 3"
 _BY_KEY = f"{_IN_ORDER} PARTITION BY id WITHIN 30 [ts]"
+_SET = "PARAMETERS rule { id: LONG, low: LONG, high: LONG } "
+_RULES = {"rule": pa.table({"id": [3, 4], "low": [5, 9], "high": [90, 70]})}
+_BETWEEN = (
+    f"{_SET}SELECT a, b FROM S FOR EACH rule WHERE (A AS a ; B AS b) FILTER a.ts >= rule.low AND "
+    "b.ts < rule.high PARTITION BY id WITHIN 30 [ts]"
+)
+_NEIGHBOURS = (
+    f"{_SET}SELECT a, b FROM S FOR EACH rule WHERE (A AS a : B AS b) FILTER a.id = rule.id "
+    "PARTITION BY id WITHIN 30 [ts]"
+)
 
 
 def _query(text: str, **options: Any) -> CompiledQuery:
@@ -121,6 +131,8 @@ _PLANS: dict[str, Callable[[Any], str]] = {
     "by_key_sorted_by_spark": _plan(_BY_KEY, {"tiebreak": "value", **_POSITIONS}, ranges=1),
     "by_key_presorted": _plan(_BY_KEY, made=_spread, presorted=True),
     "by_key_presorted_unknown": _plan(_BY_KEY, made=_of_two_parts, presorted=True),
+    "rules_with_bounds": _plan(_BETWEEN, ranges=1, **_RULES),
+    "rules_of_partitions": _plan(_NEIGHBOURS, ranges=1, **_RULES),
     "hot_key": _plan(_BY_KEY, ranges=4),
     "hot_key_with_positions": _plan(_BY_KEY, _POSITIONS, ranges=4),
 }
