@@ -43,10 +43,10 @@ from celc.interfaces.cli.sizing import calibration
 from celc.interfaces.cli.sizing.model import MEASURED, Model, of_one_task, terms
 from celc.interfaces.cli.sizing.shape import Shape
 
-SIZES = (300_000, 1_000_000)
+SIZES = (1_000_000, 3_000_000)
 """Rows. Fewer than 2¹⁸ are read by one task, which is another plan."""
 
-BEYOND = (4_000_000, 5_000_000, 6_000_000)
+BEYOND = (12_000_000, 15_000_000, 18_000_000)
 
 SIZES_OF_BATCHES = (40_000, 120_000)
 """Rows of a micro-batch."""

@@ -19,8 +19,9 @@ from celc.interfaces.cli.sizing.model import Batch
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WARM_UP = 16
-"""Jobs before the first that is measured: the JVM compiles Spark's code meanwhile."""
+WARM_UP, WARM_ROWS = 16, 1_000_000
+"""Jobs before the first that is measured, each of so many rows: the JVM compiles Spark's code
+meanwhile. With fewer it does so still in the first jobs that are measured, which cost more."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ def _warm_up(spark: SparkSession, folder: Path) -> None:
 
 
 def _run_once(spark: SparkSession, design: Design, folder: Path) -> None:
-    data = write(folder / "warm", design, 300_000)
-    _run(spark, design, compiled(design), data, folder / "matches", 300_000, -1)
+    data = write(folder / "warm", design, WARM_ROWS)
+    _run(spark, design, compiled(design), data, folder / "matches", WARM_ROWS, -1)
     shutil.rmtree(data)
 
 
