@@ -1,4 +1,4 @@
-"""CPU time and cores of a process and all its descendants, exited ones included (Linux).
+"""CPU time, memory and cores of a process and all its descendants, exited ones included (Linux).
 
 A Spark job runs in a JVM, a daemon that forks, and the workers that it forked; what a worker used
 is added to its parent when that waits for it. So the sum over the tree of a process's own time and
@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,26 @@ def worker_seconds(root: int | None = None) -> float:
     return sum(sum(stats[pid][1:]) for pid in _workers(stats, root)) / os.sysconf("SC_CLK_TCK")
 
 
+def process_seconds(pid: int) -> float:
+    """CPU seconds of a process with all its threads, ended ones included."""
+    return time.clock_gettime((~pid << 3) | 2)  # clock_getcpuclockid(3)
+
+
+def forget_peaks() -> None:
+    """Begin a new peak of memory for this process and its descendants."""
+    _forget_peaks(_tree(os.getpid(), dict(_stats())))
+
+
+def peak_bytes() -> int:
+    """The most memory that this process and its descendants have held since, each by itself."""
+    return sum(_bytes_of(pid, "VmHWM") for pid in _tree(os.getpid(), dict(_stats())))
+
+
+def held_bytes() -> int:
+    """The memory that they hold now."""
+    return sum(_bytes_of(pid, "VmRSS") for pid in _tree(os.getpid(), dict(_stats())))
+
+
 class Peak:
     """The most memory that a process had, in bytes; 0 until it is known."""
 
@@ -65,21 +86,27 @@ def worker_peak() -> Iterator[Peak]:
 
     Workers are used again, so that their own peaks are forgotten first.
     """
-    for pid in _workers(dict(_stats())):
+    _forget_peaks(_workers(dict(_stats())))
+    peak = Peak()
+    yield peak
+    peak.bytes = max((_bytes_of(pid, "VmHWM") for pid in _workers(dict(_stats()))), default=0)
+
+
+def _forget_peaks(pids: Iterable[int]) -> None:
+    for pid in pids:
         try:
             (_PROCESSES / str(pid) / "clear_refs").write_text("5")
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has just ended
-    peak = Peak()
-    yield peak
-    for pid in _workers(dict(_stats())):
-        try:
-            lines = (_PROCESSES / str(pid) / "status").read_text().splitlines()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        for line in lines:
-            if line.startswith("VmHWM:"):
-                peak.bytes = max(peak.bytes, int(line.split()[1]) << 10)
+
+
+def _bytes_of(pid: int, name: str) -> int:
+    """A figure of the memory of a process; 0 where it has just ended."""
+    try:
+        lines = (_PROCESSES / str(pid) / "status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
 
 
 def _workers(stats: dict[int, tuple[int, int, int]], root: int | None = None) -> set[int]:

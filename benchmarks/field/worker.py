@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 from adapters.every import adapter
 from data_sets import SETS
-from measured import forget_peak, megabytes, peak_megabytes
+from processes import forget_peaks, held_bytes, peak_bytes
 from pyarrow import parquet
 from tasks import task_of
 
@@ -28,11 +28,11 @@ from tasks import task_of
 def measured(engine: Any, run: Callable[[], object]) -> dict[str, Any]:
     """What a call took, and what it gave."""
     gc.collect()
-    forget_peak()
+    forget_peaks()
     cpu, passed = engine.seconds(), time.perf_counter()
     given = run()
     passed, cpu = time.perf_counter() - passed, engine.seconds() - cpu
-    return {"given": given, "cpu": cpu, "clock": passed, "peak": peak_megabytes()}
+    return {"given": given, "cpu": cpu, "clock": passed, "peak": peak_bytes() / 2**20}
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def _answer(engine: Any, asked: dict[str, Any]) -> dict[str, Any]:
     if asked["do"] == "load":
         data, table = SETS[asked["data"]], parquet.read_table(asked["path"], memory_map=False)
         found = measured(engine, lambda: engine.load(data, table))
-        return {**found, "given": None, "held": megabytes()}
+        return {**found, "given": None, "held": held_bytes() / 2**20}
     task = task_of(asked["task"])
     if asked["do"] == "write":
         answer = engine.answer(task)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from child import Child
 from data_sets import DataSet
-from measured import process_seconds
+from processes import process_seconds
 from pyarrow import csv
 from tasks import Task
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from data_sets import DataSet
-from measured import tree_seconds
+from processes import tree_seconds
 from pyarrow import parquet
 from tasks import Task
 
