@@ -80,6 +80,7 @@ def test_every_text_of_json_means_the_same() -> None:
         assert not _odd(visible_json(text))
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "arguments",
     [
