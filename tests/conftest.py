@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 import hypothesis
 import pytest
+from shares import leave_to_the_long_run
 from spark_routes import INTERPRETED_PLANS, fewer_processes, worker_python
 
 _Test = TypeVar("_Test", bound=Callable[..., Any])
@@ -68,13 +69,34 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             patch.setattr(kernels, "MOST_ROWS", 0)
             patch.setenv("CELC_INTERPRETED_ROWS", "0")
         else:
-            patch.setattr(kernels, "PATIENCE", float("inf"))
+            patch.setattr(kernels, "PATIENCE", _PATIENCE)
+            for kernel in _of_all_queries():
+                patch.setattr(kernel, "_seconds", float("inf"))
             # What another test has kept of a kernel is of other types, mostly.
             patch.setattr(kernels, "PATIENCE_TO_LOAD", float("inf"))
             # Searches that are compiled at once, as few events may mean many steps.
             patch.setattr(checked, "collected_listing", _collected_by_python)
             patch.setattr(in_worlds, "compiling", nullcontext)
         return (yield)
+
+
+_PATIENCE = sys.float_info.max
+"""Seconds of CPU: no kernel is run by Python for so long."""
+
+
+def _of_all_queries() -> list[Any]:
+    """Kernels whose machine code is made once, because the types of their inputs do not depend on
+    the query: those that look up keys of streams, and those that list matches. Python took a
+    fifteenth of the time of all tests to hash keys, and would take minutes for a million matches.
+    """
+    from celc_runtime.engine.walk import listing, runs
+    from celc_runtime.jit.kernels import Kernel
+    from celc_runtime.stream.stored import key_table
+
+    of_keys = key_table._hashes, key_table._number, key_table._find
+    of_matches = listing.list_fired, listing.label_columns, runs.list_runs
+    # They are functions where Numba is off.
+    return [one for one in (*of_keys, *of_matches) if isinstance(one, Kernel)]
 
 
 def _collected_by_python(checks: Any) -> Any:
@@ -132,12 +154,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     those of files with many tests, which are short. (xdist's own order, by the size of groups, is
     switched off in the Makefile.)
     """
-    if ON_SPARK and os.environ.get("CELC_TEST_PART"):
-        items[:] = _part_of(items, os.environ["CELC_TEST_PART"])
     if ON_SPARK == "connect":
         for item in items:
             if item.path.parent.name == "on_spark" and item.path.stem not in _OVER_CONNECT:
                 item.add_marker(pytest.mark.long)
+    leave_to_the_long_run(items)
     shared = config.pluginmanager.hasplugin("xdist")
     for item in items:
         assert isinstance(item, pytest.Function)
@@ -160,14 +181,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if shared:
         tests = Counter(item.path for item in items)
         items.sort(key=lambda item: (_rank(item), tests[item.path]))
-
-
-def _part_of(items: list[pytest.Item], part: str) -> list[pytest.Item]:
-    """The tests of each n-th file; a part is written `k/n`."""
-    number, parts = map(int, part.split("/"))
-    files = sorted({item.path for item in items})
-    chosen = set(files[number::parts])
-    return [item for item in items if item.path in chosen]
 
 
 def _rank(item: pytest.Item) -> int:

@@ -76,7 +76,7 @@ def cases() -> dict[str, list[Case]]:
 @pytest.mark.parametrize(
     "part",
     [
-        pytest.param(slice(None, None, 5), id="some"),
+        pytest.param(slice(None, None, 10), id="some"),
         pytest.param(slice(None), id="all", marks=pytest.mark.long),
     ],
 )
@@ -225,10 +225,11 @@ def _compare(seeds: Iterable[int]) -> Tally:
     return tally
 
 
-def test_random_queries() -> None:
-    tally = _compare(range(60))
-    assert len(tally.texts) >= 15, tally
-    assert tally.pairs_with_matches >= 12, tally
+@pytest.mark.parametrize("seeds", [20, pytest.param(60, marks=pytest.mark.long)])
+def test_random_queries(seeds: int) -> None:
+    tally = _compare(range(seeds))
+    assert len(tally.texts) >= seeds // 4, tally
+    assert tally.pairs_with_matches >= seeds // 5, tally
 
 
 @pytest.mark.long

@@ -21,27 +21,25 @@ from places import TESTS
 _FOLDER = TESTS / "on_spark"
 
 
-def _run(kind: str, marked: str, tests: Path = _FOLDER, part: str = "") -> str:
-    """What pytest says of the tests there that have a mark; `part`: `0/2` is the first half of the
-    files."""
+def _run(kind: str, marked: str, tests: Path = _FOLDER) -> str:
+    """What pytest says of the tests there that have a mark."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-m", marked, "-p", "no:cacheprovider", tests],
         capture_output=True,
         text=True,
         check=False,
         cwd=_FOLDER.parents[1],
-        env=os.environ | {"CELC_TEST_SPARK": kind, "CELC_TEST_PART": part, "PY_COLORS": "0"},
+        env=os.environ | {"CELC_TEST_SPARK": kind, "PY_COLORS": "0"},
     )
     assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-4000:]
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("kind", "part"), [("classic", "0/2"), ("classic", "1/2"), ("connect", "")]
-)
-def test_on_spark(kind: str, part: str) -> None:
-    """Two classic sessions at a time: each waits for its JVM and its workers most of its time."""
-    said = _run(kind, "not long", part=part)
+@pytest.mark.parametrize("kind", ["classic", "connect"])
+def test_on_spark(kind: str) -> None:
+    """One session of each kind: to start a second one takes as much CPU as a seventh of the
+    tests."""
+    said = _run(kind, "not long")
     passed = re.search(r"(\d+) passed", said)
     assert passed, said
     # Whatever is there is run over both kinds: what one cannot do is tested as an error.

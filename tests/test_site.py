@@ -1,4 +1,8 @@
-"""The site of the documents builds, with every link leading somewhere, and needs no network."""
+"""The site of the documents builds, with every link leading somewhere, and needs no network.
+
+To build it takes 12 s, which the suite has not: what reads the built site is run by `make long`.
+The links of the documents are followed by `test_docs`.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_each_document_is_a_page(site: Path) -> None:
     pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
     documents = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
@@ -43,6 +48,7 @@ def test_each_document_is_a_page(site: Path) -> None:
     assert {"index.html", "api.html", "changelog.html"} <= pages
 
 
+@pytest.mark.long
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         text = path.read_text("utf-8")
@@ -53,6 +59,7 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
         assert "fonts.g" not in text, path
 
 
+@pytest.mark.long
 def test_the_reference_has_the_public_names(site: Path) -> None:
     text = (site / "api.html").read_text("utf-8")
     ids = set(re.findall(r'id="(celc[\w.]+)"', text))
@@ -65,6 +72,7 @@ def test_the_reference_has_the_public_names(site: Path) -> None:
     assert re.search(r"<li>\s*(?:<p>)?<code>max_work</code>: the most steps", text)
 
 
+@pytest.mark.long
 def test_queries_have_colours(site: Path) -> None:
     assert "celc_colours.colour" in (site / "colours.js").read_text("utf-8")
     text = (site / "recipes" / "abandoned-cart.html").read_text("utf-8")
@@ -72,6 +80,7 @@ def test_queries_have_colours(site: Path) -> None:
     assert re.search(r'<div class="[^"]*\bcelc\b[^"]*"><pre>', text)
 
 
+@pytest.mark.long
 def test_notes_for_the_tests_are_left_out(site: Path) -> None:
     text = (site / "recipes" / "abandoned-cart.html").read_text("utf-8")
     assert "Abandoned cart" in text

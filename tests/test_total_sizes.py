@@ -304,6 +304,7 @@ def test_sums_do_not_wrap(value: int) -> None:
                     query.match_table(table)
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("value", [2**20, 2**36, 2**37, 2**39 - 2**36])
 @pytest.mark.parametrize("within", ["", "WITHIN 89 EVENTS"])
 @pytest.mark.parametrize("run", [1, 42, 84])

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from engines import interpreted
+from shares import share
 
 import celc
 from celc.diagnostics.source import visible_json
@@ -80,11 +81,14 @@ def test_every_text_of_json_means_the_same() -> None:
         assert not _odd(visible_json(text))
 
 
+_FORMATS = ("table", "json", "csv")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        *(["run", "q.cel", "e.jsonl", "--format", format] for format in ("table", "json", "csv")),
-        *(["run", "q.sql", "e.jsonl", "--format", format] for format in ("table", "json", "csv")),
+        *share((["run", "q.cel", "e.jsonl", "--format", one] for one in _FORMATS), 2),
+        *share((["run", "q.sql", "e.jsonl", "--format", one] for one in _FORMATS), 2, first=1),
         ["fmt", "--diff", "q.cel"],
         ["compile", "q.cel", "--to", "duckdb-sql", "--order-by", "ts"],
         ["explain", "q.cel", "--format", "html"],

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError, expand
 from engines import as_on_spark, interpreted, only_query
+from shares import share
 
 import celc
 
@@ -65,11 +66,10 @@ def _rows(table: pa.Table, schema: pa.Schema) -> Counter[str]:
     return Counter(map(repr, table.cast(schema).to_pylist()))
 
 
-@pytest.mark.parametrize("way", _WAYS)
+@pytest.mark.parametrize(("text", "options", "called"), share(_WAYS, 3, first=1))
 def test_expanded_answers_are_the_matches(
-    way: tuple[str, dict[str, Any], dict[str, Any]], spark: Any
+    text: str, options: dict[str, Any], called: dict[str, Any], spark: Any
 ) -> None:
-    text, options, called = way
     one, events = _query(text, **options), _events()
     compact = one.match_compact(spark.createDataFrame(events), **called)
     found = expand(compact)

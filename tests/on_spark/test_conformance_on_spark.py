@@ -48,14 +48,12 @@ def _routes(other: str) -> list[Any]:
 @pytest.mark.parametrize("route", _ROUTES)
 def test_thirty_queries(route: str, spark: Any) -> None:
     """By `match`; by the others, and over Connect, each route has a share of them: it is the same
-    plan."""
+    plan. `test_all_cases` is the long run of all."""
     place = _ROUTES.index(route)
     cases = some_cases(_QUERIES, start=place)
     assert len(cases) == _QUERIES
-    if ON_SPARK == "connect":
+    if ON_SPARK == "connect" or route != "match":
         cases = cases[place :: len(_ROUTES)]
-    elif route != "match":
-        cases = cases[place::3]
     if "sql" in route and not has_table_functions():
         with pytest.raises(RuntimeError, match=r"needs PySpark 4\.1 or newer"):
             matcher(cases[0].query).register(spark, name="too_early")
@@ -71,6 +69,7 @@ def test_thirty_queries(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
+@long_over_connect
 @pytest.mark.parametrize("route", _routes("sql"))
 def test_simultaneous_events(route: str, spark: Any) -> None:
     """A few queries by each route, with a tiebreak for the positions inside an instant. Events that
@@ -85,6 +84,7 @@ def test_simultaneous_events(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
+@long_over_connect
 @pytest.mark.parametrize("route", _routes("pandas"))
 def test_absences_at_the_end(route: str, spark: Any) -> None:
     """A few queries by each route, of those whose matches are decided later than they end."""
@@ -98,6 +98,7 @@ def test_absences_at_the_end(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
+@long_over_connect
 @pytest.mark.parametrize("route", _routes("arrow"))
 def test_aggregates_decimals_quantifiers_joined_texts_and_states(route: str, spark: Any) -> None:
     """A few queries by each route, of those that call what the file declares, those about DECIMALs,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import long_over_connect
-from function_values import PARTS, TYPES, columns_of, on_one_machine, parts_of, values_of
+from function_values import PARTS, ROWS, TYPES, columns_of, on_one_machine, parts_of, values_of
 from json_texts import PATHS, json_text
 from spark_routes import INTERPRETED_PLANS
 from stream_routes import settings
@@ -47,27 +47,39 @@ def far_session(spark: Any, request: Any) -> Iterator[Any]:
         yield spark
 
 
+_FEW = 1_200
+"""Rows that the suite compares: all special values of a type, which come first, and some hundred
+random ones."""
+
+
+@pytest.fixture(params=[_FEW, pytest.param(ROWS, marks=pytest.mark.long)])
+def rows(request: Any) -> int:
+    """How many values of a type are compared."""
+    found: int = request.param
+    return found
+
+
 @long_over_connect
 @pytest.mark.parametrize("type", TYPES, ids=lambda one: one.value)
 def test_both_computations_have_the_same_values(
-    far_session: Any, type: DataType, tmp_path: Any
+    far_session: Any, type: DataType, rows: int, tmp_path: Any
 ) -> None:
-    wrong = _wrong(far_session, columns_of(type), list(values_of(type)), tmp_path)
+    wrong = _wrong(far_session, columns_of(type, rows), list(values_of(type)), tmp_path)
     assert not wrong, "\n".join(wrong)
 
 
 @long_over_connect
-def test_parts_are_the_same(far_session: Any, tmp_path: Any) -> None:
+def test_parts_are_the_same(far_session: Any, rows: int, tmp_path: Any) -> None:
     wrong: list[str] = []
     for type in PARTS:
-        wrong += _wrong(far_session, columns_of(type, 1_000), list(parts_of(type)), tmp_path)
+        wrong += _wrong(far_session, columns_of(type, rows // 10), list(parts_of(type)), tmp_path)
     assert not wrong, "\n".join(wrong)
 
 
 @long_over_connect
-def test_texts_of_json_hold_the_same(far_session: Any, tmp_path: Any) -> None:
+def test_texts_of_json_hold_the_same(far_session: Any, rows: int, tmp_path: Any) -> None:
     draw = random.Random(5)
-    texts = pa.array([json_text(draw) for _ in range(10_000)])
+    texts = pa.array([json_text(draw) for _ in range(rows)])
     table = pa.table({"row": pa.array(range(len(texts)), pa.int32()), "a": texts})
     text, span = DataType.STRING, Span(0, 0)
     calls: list[Call] = []

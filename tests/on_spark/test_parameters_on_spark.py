@@ -91,7 +91,7 @@ _PLANS = [
 ]
 
 
-@pytest.mark.parametrize("text", share(_PLANS, 2))
+@pytest.mark.parametrize("text", share(_PLANS, 2 if ON_SPARK == "classic" else 4))
 def test_every_plan_gives_the_rows_of_a_table(text: str, spark: Any) -> None:
     query, rules = _query(text), _rules()
     wanted = _wanted(query, rules)
@@ -113,6 +113,7 @@ def test_ranges_and_positions_are_explained(spark: Any) -> None:
     assert _rows(asked.match(frame, rule=_rules(), ranges=3)) == _wanted(asked, _rules())
 
 
+@long_over_connect
 @pytest.mark.parametrize("text", share(_PLANS, 4))
 def test_rows_of_no_rule_stay_in_spark(text: str, spark: Any) -> None:
     """Without positions they are filtered before the shuffle, but for windows of EVENTS."""
@@ -136,6 +137,7 @@ def test_rows_of_no_rule_are_numbered_and_left_out(
     assert _rows(query.match(frame, rule=rules)) == _wanted(query, rules)
 
 
+@long_over_connect
 def test_many_values_are_asked_for_before_rows_are_moved(spark: Any) -> None:
     """In one text of SQL, but for values that settings of a session could read differently."""
     query = _query(f"{_RISES} WITHIN 20 [ts]")
@@ -306,7 +308,7 @@ def test_what_does_not_fit_is_an_error(spark: Any) -> None:
 
 def test_cases(spark: Any) -> None:
     """Cases in one job."""
-    step = 3 if ON_SPARK == "classic" else 6
+    step = 4 if ON_SPARK == "classic" else 8
     cases = [case for case in load_cases(folder=CASES / "parameters") if _has_ts(case)][::step]
     queries = [only_query(matcher(case.query, case.ties, case.at_end)) for case in cases]
     queries = [query.with_options(positions=True) for query in queries]

@@ -83,21 +83,21 @@ def test_batches(spark: Any, module: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_batch_and_then_a_stream(spark: Any, module: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["alone", pytest.param("pairs", marks=pytest.mark.long)])
+def test_a_batch_and_then_a_stream(spark: Any, module: Any, name: str, tmp_path: Path) -> None:
     """What a batch found until a time, and a stream after it, is the answer to all; a stream until
     a time and another one after it as well."""
     write_files(tmp_path / "in", [table(part) for part in parts(_ROWS, 3)])
     cut, next_cut = _CUTS[1:]
     with settings(spark, SETTINGS):
-        for name in ("alone", "pairs"):
-            query, folder = module.queries[name], tmp_path / name
-            found = _wanted(query, None, cut, {})
-            for bounds in ({"after": cut, "until": next_cut}, {"after": next_cut}):
-                rows = _streamed(spark, query, tmp_path / "in", folder, bounds)
-                assert rows == _wanted(query.with_options(at_end="closed"), *_of(bounds), {})
-                found += rows
-            whole = query.with_options(at_end="closed", positions=False).match_table(table(_ROWS))
-            assert sorted(found) == sorted(map(repr, whole.to_pylist()))
+        query, folder = module.queries[name], tmp_path / name
+        found = _wanted(query, None, cut, {})
+        for bounds in ({"after": cut, "until": next_cut}, {"after": next_cut}):
+            rows = _streamed(spark, query, tmp_path / "in", folder, bounds)
+            assert rows == _wanted(query.with_options(at_end="closed"), *_of(bounds), {})
+            found += rows
+        whole = query.with_options(at_end="closed", positions=False).match_table(table(_ROWS))
+        assert sorted(found) == sorted(map(repr, whole.to_pylist()))
 
 
 @pytest.mark.long

@@ -45,7 +45,7 @@ def _cases(route: str) -> list[Case]:
             listed = not isinstance(one.program.listing, Counted | United)
             if case.run_error is None and not (is_long and listed) and _has_ts(case):
                 found.append(case)
-    place, step = _ROUTES.index(route), 4 if ON_SPARK == "classic" else 8
+    place, step = _ROUTES.index(route), 6 if ON_SPARK == "classic" else 8
     return found[place::step]
 
 
@@ -89,7 +89,7 @@ def test_cases(route: str, spark: Any) -> None:
     if route == "sql" and not has_table_functions():
         return
     cases = _cases(route)
-    assert len(cases) >= (20 if ON_SPARK == "classic" else 10)
+    assert len(cases) >= 10
     queries = [only_query(matcher(case.query, case.ties, case.at_end)) for case in cases]
     frames = [
         (one, spark.createDataFrame(table(case.events)))
@@ -102,7 +102,7 @@ def test_cases(route: str, spark: Any) -> None:
         if (told := _told(case, one, rows))
     ]
     assert not problems, "\n".join(problems)
-    assert sum(map(len, found)) >= (30 if ON_SPARK == "classic" else 20)
+    assert sum(map(len, found)) >= 20
 
 
 _TOTAL = """SELECT TOTAL COUNT(*) AS n, SUM(A.id) AS s, MAX(A.v) AS most

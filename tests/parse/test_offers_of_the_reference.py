@@ -161,12 +161,12 @@ def answerable() -> list[Query]:
     return [query for query in ALL if any(compared(query, query.text, random.Random(1)))]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_offers_for_queries_with_a_change(answerable: list[Query], seed: int) -> None:
     rng, codes = random.Random(seed), Counter[str]()
     wrong = []
-    for _ in range(700):
+    for _ in range(350):
         query = rng.choice(answerable)
         wrong += _wrong(query, mutated(query.text, rng), rng, codes)
     assert not wrong, "\n".join(wrong[:3])
-    assert codes.total() >= 10, codes
+    assert codes.total() >= 5, codes

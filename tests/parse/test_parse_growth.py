@@ -65,6 +65,7 @@ def refuse(text: str) -> None:
         str(problem)
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_steps_grow_with_the_text(beginning: str, half: int) -> None:

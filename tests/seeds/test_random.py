@@ -243,7 +243,7 @@ def _left_out(rng: random.Random) -> frozenset[Feature]:
     return frozenset(left_out)
 
 
-@settings(max_examples=50, derandomize=True)
+@settings(max_examples=20, derandomize=True)
 @given(st.randoms(use_true_random=False))
 def test_random_queries_drawn_by_hypothesis(rng: random.Random) -> None:
     check(rng, Tally(), depth=3, streams=4)
@@ -256,17 +256,20 @@ def test_more_random_queries_drawn_by_hypothesis(rng: random.Random) -> None:
     check(rng, Tally(), depth=3, streams=4)
 
 
-@pytest.mark.parametrize("first", [0, pytest.param(110, marks=pytest.mark.long)])
-def test_random_queries_of_seeds(first: int) -> None:
+@pytest.mark.parametrize(
+    ("first", "seeds"),
+    [(0, 40), *(pytest.param(first, 110, marks=pytest.mark.long) for first in (0, 110))],
+)
+def test_random_queries_of_seeds(first: int, seeds: int) -> None:
     """As many again and more, less alike: hypothesis prefers small numbers."""
     tally = Tally()
-    for seed in range(first, first + 110):
+    for seed in range(first, first + seeds):
         check(random.Random(seed), tally, depth=3 + seed % 2, streams=6)
-    assert len(tally.texts) >= 65, tally
-    assert tally.pairs >= 350, tally
-    assert tally.pairs_with_matches >= 100, tally
+    assert len(tally.texts) >= 65 * seeds // 110, tally
+    assert tally.pairs >= 350 * seeds // 110, tally
+    assert tally.pairs_with_matches >= 100 * seeds // 110, tally
     assert tally.too_large <= 1, tally
-    if first == 0:
+    if (first, seeds) == (0, 110):
         assert tally.with_features >= {*_WORDS}, {*_WORDS} - tally.with_features
 
 

@@ -343,15 +343,15 @@ def assert_enough(tally: Tally, *, queries: int, pairs: int) -> None:
 
 
 _SEEDS = {
-    "across": range(126, 134),
-    "look back": range(126, 134),
-    "quantified": range(130, 136),
-    "rounds": range(131, 136),
+    "across": range(126, 130),
+    "look back": range(126, 130),
+    "quantified": range(130, 133),
+    "rounds": range(131, 134),
     "times": range(132, 136),
-    "aggregates": range(108, 112),
+    "aggregates": range(108, 111),
     "aggregates of rounds": range(104, 106),
-    "aggregates for each start": range(114, 119),
-    "functions": range(108, 112),
+    "aggregates for each start": range(114, 117),
+    "functions": range(108, 111),
     "functions of rounds": range(100, 103),
     "windows": range(99, 102),
 }
@@ -400,7 +400,7 @@ def test_random_queries_of_seeds(name: str) -> None:
     pytest.fail(f"never met: {words - tally.with_features}")
 
 
-@pytest.mark.parametrize("seeds", [8, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [4, pytest.param(40, marks=pytest.mark.long)])
 def test_random_aggregates_on_streams(seeds: int) -> None:
     """What a stream keeps for later are the attributes that the calls read."""
     tally = Tally()

@@ -378,11 +378,12 @@ def check(seed: int, tally: Counter[str]) -> None:
 # --- tests ----------------------------------------------------------------------------------------
 
 
-def test_random_changing_rules() -> None:
+@pytest.mark.parametrize("seeds", [8, pytest.param(16, marks=pytest.mark.long)])
+def test_random_changing_rules(seeds: int) -> None:
     tally = Counter[str]()
-    for seed in range(16):
+    for seed in range(seeds):
         check(seed, tally)
-    assert tally["matches"] >= 15, tally
+    assert tally["matches"] >= 15 * seeds // 16, tally
     assert tally["late"] >= 1, tally
     assert tally["after"] >= 2, tally
 

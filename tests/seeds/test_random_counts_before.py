@@ -65,12 +65,13 @@ def check(seed: int, found: Counter[str]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_counts_before() -> None:
+@pytest.mark.parametrize("seeds", [9, pytest.param(24, marks=pytest.mark.long)])
+def test_counts_before(seeds: int) -> None:
     found: Counter[str] = Counter()
-    for seed in range(24):
+    for seed in range(seeds):
         check(seed, found)
-    assert found["graphs"] >= 8, found
-    assert found["with matches"] >= 16, found
+    assert found["graphs"] >= 8 * seeds // 24, found
+    assert found["with matches"] >= 16 * seeds // 24, found
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from test_random_totals import answered
 from celc.options import Options
 
 
-@pytest.mark.parametrize("first", share(range(0, 80, 20), 2))
+@pytest.mark.parametrize("first", share(range(0, 80, 20), 4))
 def test_random_decimals(first: int) -> None:
     compared = matched = 0
     for seed in range(first, first + 20):
@@ -51,7 +51,7 @@ def test_random_decimals(first: int) -> None:
     assert matched >= 8, matched
 
 
-@pytest.mark.parametrize("first", share(range(0, 60, 20), 2))
+@pytest.mark.parametrize("first", share(range(0, 60, 20), 3))
 def test_random_totals_of_decimals(first: int) -> None:
     failed = 0
     for seed in range(first, first + 20):

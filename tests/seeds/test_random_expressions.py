@@ -80,7 +80,7 @@ def _compiled(text: str) -> dict[str, Any] | None:
         return None
 
 
-@pytest.mark.parametrize("first", share(range(0, 80, 20), 2))
+@pytest.mark.parametrize("first", share(range(0, 80, 20), 4))
 def test_random_expressions(first: int) -> None:
     compared = with_values = bare = places = 0
     for seed in range(first, first + 20):

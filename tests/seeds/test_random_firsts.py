@@ -36,9 +36,10 @@ _WORDS = ("; FIRST ", "(FIRST ", ")+", ")? ; ", "; !", "PREV(", "(!", "UNLESS")
 
 
 def test_random_queries() -> None:
-    """Twenty queries, and more until each way to write has been met."""
-    tally = compare(0, 20)
-    assert tally.pairs_with_matches >= 50, tally
+    """Thirteen queries, and more until each way to write has been met. Of three faults put into
+    the normal form twenty see two, the first of them by query 12, and seven see none."""
+    tally = compare(0, 13)
+    assert tally.pairs_with_matches >= 30, tally
     for seed in range(1000, 1100):
         if all(any(word in text for text in tally.texts) for word in _WORDS):
             return

@@ -234,13 +234,13 @@ def _round(one: Any) -> Any:
     return float(f"{one:.12g}") if isinstance(one, float) else one
 
 
-@pytest.mark.parametrize("first", share(range(0, 60, 20), 3))
+@pytest.mark.parametrize("first", share(range(0, 56, 8), 7))
 def test_random_functions(first: int) -> None:
     tally = Tally()
     with plain_totals():
-        for seed in range(first, first + 20):
+        for seed in range(first, first + 8):
             check(seed, tally)
-    assert tally.with_rows >= 10, tally
+    assert tally.with_rows >= 2, tally
     assert {"match_table", "match_arrow", "stream"} <= {*tally.routes}, tally
 
 

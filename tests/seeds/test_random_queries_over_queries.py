@@ -107,9 +107,10 @@ def _check_totals(chain: Chain, name: str, query: CompiledQuery, options: dict[s
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_chains_equal_the_reference() -> None:
-    found = Counter(map(check, range(12)))
-    assert found["rows"] > 3, found
+@pytest.mark.parametrize("seeds", [5, pytest.param(12, marks=pytest.mark.long)])
+def test_chains_equal_the_reference(seeds: int) -> None:
+    found = Counter(map(check, range(seeds)))
+    assert found["rows"] >= 4 * seeds // 12, found
 
 
 @pytest.mark.long

@@ -17,18 +17,19 @@ from test_random_neighbours import check as check_drawn
 check = partial(check_drawn, draw=removal_query, types="".join(TYPES), length=20)
 
 
-def test_states_that_empty() -> None:
+@pytest.mark.parametrize("seeds", [8, pytest.param(24, marks=pytest.mark.long)])
+def test_states_that_empty(seeds: int) -> None:
     """Seeds 7, 36 and 232 are among those that piles of several clocks get wrong."""
     tally = Tally()
-    for seed in (*range(24), 232):
+    for seed in (*range(seeds), 232):
         check(seed, tally)
-    assert tally.pairs >= 140, tally
-    assert tally.pairs_with_matches >= 60, tally
+    assert tally.pairs >= 5 * seeds, tally
+    assert tally.pairs_with_matches >= 2 * seeds, tally
 
 
 def test_states_that_empty_by_machine_code() -> None:
     tally = Tally()
-    for seed in range(900, 903):
+    for seed in range(900, 902):
         check(seed, tally, compiled=True)
     assert tally.pairs_with_matches >= 3, tally
 

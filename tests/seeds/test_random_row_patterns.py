@@ -68,6 +68,7 @@ def _in_parts(text: str, rows: list[dict[str, Any]]) -> Any:
     return sorted(rows, key=lambda row: repr([row[key.called.key] for key in keys]))
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("seed", range(18))
 def test_random_queries(seed: int) -> None:
     _check(seed)

@@ -138,6 +138,7 @@ def _told(table: pa.Table) -> list[str]:
     return sorted(map(repr, rows_of(table)))
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_streams(seed: int) -> None:
     _check(seed)
@@ -348,6 +349,7 @@ def _check_when(seed: int) -> bool:
     return True
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_come_when_no_later_row_can_change_them(seed: int) -> None:
     _check_when(seed)
@@ -433,6 +435,7 @@ def _with_late_rows(
     return told, behind
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_late_rows_and_equal_times(seed: int) -> None:
     _check_late(seed)

@@ -288,10 +288,11 @@ def check(seed: int) -> Counter[str]:
             raise
 
 
-def test_slices_are_together_the_whole() -> None:
-    found = sum(map(check, range(30)), Counter())
-    assert found["rows"] > 10, found
-    assert found["streams"] > 3, found
+@pytest.mark.parametrize("seeds", [10, pytest.param(30, marks=pytest.mark.long)])
+def test_slices_are_together_the_whole(seeds: int) -> None:
+    found = sum(map(check, range(seeds)), Counter())
+    assert found["rows"] >= 11 * seeds // 30, found
+    assert found["streams"] >= 4 * seeds // 30, found
 
 
 @pytest.mark.long

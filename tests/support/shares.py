@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,3 +18,25 @@ def share(values: Iterable[Any], each: int, *, first: int = 0) -> list[Any]:
         several = value if isinstance(value, tuple) else (value,)
         parameters.append(pytest.param(*several, marks=marks))
     return parameters
+
+
+def leave_to_the_long_run(items: Iterable[pytest.Item]) -> None:
+    """Mark as `long` what the mark `each(n)` of a test leaves out of the suite: all but each n-th
+    of its cases. Of a product of parameters, a case with a value that none before had stays."""
+    tests: dict[tuple[Any, str], list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        asked = item.get_closest_marker("each")
+        if isinstance(item, pytest.Function) and asked and not item.get_closest_marker("long"):
+            tests[item.path, item.originalname].append(item)
+    for cases in tests.values():
+        asked = cases[0].get_closest_marker("each")
+        assert asked is not None
+        (each,) = asked.args
+        is_product = len([*cases[0].iter_markers("parametrize")]) > 1
+        seen: set[tuple[str, int]] = set()
+        for place, case in enumerate(cases):
+            values = {(name, id(value)) for name, value in case.callspec.params.items()}
+            if place % each == 0 or (is_product and values - seen):
+                seen |= values
+            else:
+                case.add_marker(pytest.mark.long)

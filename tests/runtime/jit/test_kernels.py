@@ -191,6 +191,7 @@ def test_a_wrong_number_of_rows_is_an_error(told: str) -> None:
     assert kernels._most_rows("0") == 0
 
 
+@pytest.mark.long
 def test_a_process_knows_what_an_earlier_one_has_made(tmp_path: Path) -> None:
     script = """
 import json, sys

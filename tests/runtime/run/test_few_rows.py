@@ -111,6 +111,7 @@ def told(query: CompiledQuery, table: pa.Table) -> tuple[str, str, list[str]]:
     return str(found.schema), repr(found.to_pylist()), [str(one.message) for one in caught]
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_few_rows_are_read_as_many_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(name)

@@ -44,6 +44,7 @@ def _compiled(text: str) -> Matcher:
         return celc.compile(_DECLARATION + text)
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("condition", _CONDITIONS)
 @pytest.mark.parametrize("selector", ["ANY *", "NXT *", "LAST *", "MAX *"])
 @pytest.mark.parametrize("count", [28, 40, 300])

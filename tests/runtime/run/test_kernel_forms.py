@@ -77,6 +77,7 @@ def _events(seed: int, count: int, *, by_key: bool) -> pa.Table:
     return pa.table(table)
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("clause", CLAUSES)
 @pytest.mark.parametrize("formula", FORMS | OF_STATES_THAT_EMPTY)
 def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,6 +143,7 @@ FORMULAS = [
 ]
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("clauses", ["", "WITHIN 6 EVENTS", "WITHIN 7 [ts]", "PARTITION BY id"])
 @pytest.mark.parametrize("straight", [True, False])
 @pytest.mark.parametrize("formula", FORMULAS)

@@ -41,6 +41,7 @@ def _held(run: Run) -> int:
     return run.arena_bytes + run.buffer_bytes
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     ("condition", "window"),
     [
@@ -68,6 +69,7 @@ def test_keys_leave_with_the_window(condition: str, window: str) -> None:
     assert sizes[-1] < 16 << 20
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "formula",
     [

@@ -14,7 +14,7 @@ import celc
 from celc import CelWarning
 
 EXACT = Context(prec=100)
-SIDE = 1_000  # events of each type, so that there are SIDE² matches
+SIDE = 300  # events of each type, so that there are SIDE² matches
 
 QUERY = """
 CREATE STREAM S {

@@ -81,6 +81,7 @@ def told_of(run: Callable[[], Any]) -> tuple[int, int]:
     return (found.pop(0) if ties else 0), (found.pop(0) if nulls else 0)
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("seed", range(60))
 def test_both_are_counted_once_on_each_route(seed: int) -> None:
     draw = random.Random(seed)

@@ -79,6 +79,7 @@ PARAMETERS rule { nr: INT, late: LONG }
 SELECT * FROM S FOR EACH rule WHERE WHAT PARTITION BY k WITHIN 20 [ts]"""
 
 
+@pytest.mark.parametrize("counts", [(3,), pytest.param((2, 3, 7), marks=pytest.mark.long)])
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.filterwarnings("ignore:.*(equal in ts|undecided)")
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ SELECT * FROM S FOR EACH rule WHERE WHAT PARTITION BY k WITHIN 20 [ts]"""
     ],
 )
 def test_threads_pair_rows_of_a_table_with_whole_partitions(
-    what: str, waits: bool, monkeypatch: pytest.MonkeyPatch
+    what: str, waits: bool, counts: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with interpreted():
         query = only_query(celc.compile(FOR_EACH.replace("WHAT", what), order_by="ts"))
@@ -107,8 +108,8 @@ def test_threads_pair_rows_of_a_table_with_whole_partitions(
     for match in ways:
         one = match(table, threads=1)
         assert len(one) > 10
-        assert all(match(table, threads=count).equals(one) for count in (2, 3, 7))
-    assert len(used) == 3 * len(ways)
+        assert all(match(table, threads=count).equals(one) for count in counts)
+    assert len(used) == len(counts) * len(ways)
     assert min(used) > 2
 
 

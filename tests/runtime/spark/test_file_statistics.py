@@ -506,6 +506,7 @@ def queries() -> dict[str, CompiledQuery]:
         }
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     ("name", "late"),
     [

@@ -167,8 +167,8 @@ def test_a_standalone_module_needs_nothing_else(tmp_path: Path) -> None:
     assert json.loads(found) == _expected()
 
 
-def test_forty_queries_standalone(tmp_path: Path) -> None:
-    cases = some_cases(40)
+def test_twenty_queries_standalone(tmp_path: Path) -> None:
+    cases = some_cases(40)[::2]
     for number, case in enumerate(cases):
         with interpreted():
             source = celc.compile(case.query, order_by="ts", tiebreak="row").source

@@ -158,6 +158,7 @@ SELECT * FROM low, high WHERE high AS x ; low AS y {over} WITHIN 60 MILLISECONDS
 """
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     ("low", "high", "over", "common"),
     [
@@ -291,12 +292,12 @@ def test_states_stay_small_over_many_micro_batches() -> None:
     text = _CHAIN + "QUERY more:\nSELECT x FROM S WHERE A AS x ; B AS y PARTITION BY id "
     stream = _together(text + "WITHIN 30 MILLISECONDS [ts]\n")
     sizes, latest = [], 0
-    for _ in range(120):
+    for _ in range(70):
         events = [(latest + n, random.choice("AB"), n) for n in range(1, 4)]
         stream.advance(_table(*events), max(0, latest - 1))
         latest += 3
         sizes.append(stream.stored)
-    assert max(sizes[60:]) < 1.5 * max(sizes[20:60])
+    assert max(sizes[40:]) < 1.5 * max(sizes[15:40])
 
 
 # --- headers --------------------------------------------------------------------------------------
@@ -569,12 +570,13 @@ def test_what_a_query_below_cannot_do_is_told() -> None:
 _BY_TIME = re.compile(r"(\d+) \[ts\]")
 
 
+@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("stem", ["31-queries-over-queries", "absences-at-ends", "40-first"])
 @pytest.mark.filterwarnings("ignore")
-def test_cases_as_streams(stem: str) -> None:
+def test_cases_as_streams(stem: str, each: int) -> None:
     """Those whose `ts` can be a time, each query of them."""
     compared = 0
-    for case in load_cases(stem, CASES / "queries"):
+    for case in load_cases(stem, CASES / "queries")[::each]:
         text = case.query.replace("ts: LONG", "ts: TIMESTAMP")
         text = _BY_TIME.sub(r"\1 MILLISECONDS [ts]", text)
         try:
@@ -596,4 +598,4 @@ def test_cases_as_streams(stem: str) -> None:
             told = same_rows(rows, closed.match_table(table).to_pylist())
             assert not told, f"{case.name} {name}\n{told}"
             compared += 1
-    assert compared >= 2
+    assert compared >= (1 if each > 1 else 2)

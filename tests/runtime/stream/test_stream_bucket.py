@@ -216,6 +216,7 @@ def test_attributes_of_all_types(nulls: float) -> None:
         assert not same_rows(streamed(query, events, rng), wanted)
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "keys", [*((name,) for name in _ATTRIBUTES), ("value", "ratio"), ("ok", "name", "day")]
 )

@@ -394,9 +394,9 @@ def _run_mutated(name: str, count: int, seed: int) -> tuple[int, int]:
 @pytest.mark.parametrize("name", _QUERIES)
 def test_changed_bytes_are_refused_or_events(name: str) -> None:
     with _little_memory():
-        refused, went_on = _run_mutated(name, 200, 0)
-    assert refused >= 50
-    assert went_on >= 5
+        refused, went_on = _run_mutated(name, 60, 0)
+    assert refused >= 15
+    assert went_on >= 1
 
 
 @pytest.mark.long
