@@ -64,6 +64,7 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "LEAST_ROWS", 1)
+        patch.setattr(parts, "_ROWS_OF_A_PART", 1)
         patch.setattr(ranges, "_MOST_READ", 1e9)
         patch.setattr(ranges, "_LONGEST", 1e9)
         patch.setattr(parts, "side_by_side", side_by_side)

@@ -30,6 +30,7 @@ from celc_runtime.run.feeding import Reads, ReadsParts, ReadsRanges, read_all
 from celc_runtime.run.parts import NewRun, answer_of_parts, parts_of, threads_of, threads_pay
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
+from celc_runtime.run.threads import workers_of
 from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.run.walk.walks import NOTED_ROWS
 
@@ -168,7 +169,7 @@ def matches_of_table(
 ) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     plan, schema = read_plan(program), program.output_schema
-    rows = order_for(plan, table_of(program, events), program.kept)
+    rows = _ordered(program, events, threads)
     # A search that ends after some matches is one that begins with the first event.
     answer = None if first.ends_early else _in_parts(program, rows, options, threads, ordered_run)
     if answer is not None:
@@ -188,6 +189,13 @@ def matches_of_table(
     late = len(rows.table) > NOTED_ROWS and bool(plan.source.key_columns)
     options, batches = _with_clock(program, options, batches, late=late)
     return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
+
+
+def _ordered(program: Program, events: Any, threads: int | None) -> Sorted:
+    """A table of events in the order in which they are read, sorted by so many threads."""
+    table = table_of(program, events)
+    workers = workers_of(threads_of(len(table), threads))
+    return order_for(read_plan(program), table, program.kept, workers)
 
 
 def _as_one_run(
@@ -262,7 +270,7 @@ def compact_of_table(
 ) -> pa.Table:
     """The compact answers of a table, those that `keeps` passes on; see
     `CompiledQuery.match_compact`."""
-    rows = order_for(read_plan(program), table_of(program, events), program.kept)
+    rows = _ordered(program, events, threads)
     batches: Iterable[pa.RecordBatch] | None
     batches = _in_parts(program, rows, PLAIN, threads, partial(ordered_run, is_compact=True))
     if batches is None:

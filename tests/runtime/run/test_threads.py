@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.arrow.events import sorting
 from celc_runtime.arrow.events.sorting import Sorted, order_for
 from celc_runtime.plan.errors import EventError
 from celc_runtime.run import parts, threads
@@ -50,6 +52,7 @@ BY_KEY = "SELECT * WHERE A AS a ; B AS b PARTITION BY k WITHIN 20 [ts]"
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "LEAST_ROWS", 50)
+    monkeypatch.setattr(parts, "_ROWS_OF_A_PART", 50)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -140,6 +143,51 @@ def test_a_part_writes_into_its_own_arrays_alone(tmp_path: Path) -> None:
         assert found is not None
         one = query.match_table(table, threads=1)
         assert pa.Table.from_batches(found, query.output_schema).equals(one)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.filterwarnings("ignore:.*equal in ts")
+@pytest.mark.parametrize("rises", [True, False])
+@pytest.mark.parametrize("key", ["STRING", "LONG"])
+def test_threads_sort_large_tables(monkeypatch: pytest.MonkeyPatch, key: str, rises: bool) -> None:
+    monkeypatch.setattr(sorting, "_FEW", 10)
+    monkeypatch.setattr(sorting, "is_worth_it", lambda _rows: True)
+    with interpreted():
+        text = DECLARED.replace("k: STRING", f"k: {key}") + BY_KEY
+        query = only_query(celc.compile(text, order_by="ts"))
+    table = table_of()
+    if key == "LONG":
+        numbers = [int(one[4:]) for one in table.column("k").to_pylist()]
+        table = table.set_column(1, "k", pa.array(numbers))
+    if not rises:
+        table = table.take(pa.array(np.random.default_rng(2).permutation(ROWS)))
+    for given in (table, pa.concat_tables([table[:700], table[700:]])):
+        rows = order_for(query.plan, given, workers=threads.workers_of(3))
+        assert rows.moved
+        assert (
+            rows.begins(query.plan).tolist()
+            == Sorted(rows.table, rows.order).begins(query.plan).tolist()
+        )
+        one = query.match_table(given, threads=1)
+        assert len(one) > 10
+        assert all(query.match_table(given, threads=count).equals(one) for count in (2, 3, 7))
+
+
+def test_calls_side_by_side() -> None:
+    """All are made, by as many threads; the first error in their order is raised, and no call after
+    it begins once it is known."""
+    for count in (1, 2, 5):
+        assert threads.side_by_side([lambda n=n: n for n in range(9)], count) == [*range(9)]
+    made = []
+
+    def call(number: int) -> None:
+        made.append(number)
+        if number in (3, 4):
+            raise EventError(f"call {number}")
+
+    with pytest.raises(EventError, match="call 3"):
+        threads.side_by_side([partial(call, n) for n in range(100)], 2)
+    assert len(made) < 100
 
 
 @pytest.mark.usefixtures("small_parts")
