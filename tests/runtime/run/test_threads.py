@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
-from celc_runtime.arrow.events import sorting
+from celc_runtime.arrow.events import digits, sorting
 from celc_runtime.arrow.events.sorting import Sorted, order_for
 from celc_runtime.plan.errors import EventError
 from celc_runtime.run import parts, threads
@@ -151,6 +151,7 @@ def test_a_part_writes_into_its_own_arrays_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["STRING", "LONG"])
 def test_threads_sort_large_tables(monkeypatch: pytest.MonkeyPatch, key: str, rises: bool) -> None:
     monkeypatch.setattr(sorting, "_FEW", 10)
+    monkeypatch.setattr(digits, "_ROWS_OF_A_SLICE", 1)
     monkeypatch.setattr(sorting, "is_worth_it", lambda _rows: True)
     with interpreted():
         text = DECLARED.replace("k: STRING", f"k: {key}") + BY_KEY

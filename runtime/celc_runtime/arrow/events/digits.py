@@ -26,7 +26,7 @@ _DIGIT = 16  # bits: the places of a digit's rows fit into the processor's secon
 
 _ROWS_OF_A_DIGIT = 4  # of a slice, for each digit that there can be
 
-_ROWS_OF_A_SLICE = 1 << 17  # or more, that a thread looks through
+_ROWS_OF_A_SLICE = 1 << 16  # or more
 
 _NO_ORDER = np.zeros(0, np.int64)
 
@@ -38,10 +38,10 @@ class Workers(NamedTuple):
     side_by_side: Callable[[Sequence[Callable[[], Any]]], list[Any]]
     """Makes all calls, and returns their answers in order."""
 
-    def slices(self, rows: int, least: int = 1) -> list[tuple[int, int]]:
-        """A slice of so many rows for each thread, as (first, end); fewer than `least` rows for
-        each are one slice."""
-        count = max(1, min(self.threads, rows // max(1, least)))
+    def slices(self, rows: int, least: int = 0) -> list[tuple[int, int]]:
+        """A slice of so many rows for each thread, as (first, end); fewer slices, if they had less
+        than `least` rows, or so few that to hand them to a thread takes longer."""
+        count = max(1, min(self.threads, rows // max(least, _ROWS_OF_A_SLICE)))
         return [(rows * n // count, rows * (n + 1) // count) for n in range(count)]
 
 
@@ -76,9 +76,9 @@ def places_of(column: pa.Array, workers: Workers = ALONE) -> Places | None:
     if pa.types.is_dictionary(type):
         if not _is_text(type.value_type):
             return places_of(plain(column), workers)
-        return _ranks(column)
+        return _ranks(column, workers)
     if _is_text(type):
-        return _ranks(column.dictionary_encode())
+        return _ranks(column.dictionary_encode(), workers)
     whole = pa.types.is_integer(type) or pa.types.is_temporal(type)
     if not whole or type == pa.uint64() or type.bit_width > 64 or not len(column):
         return None
@@ -91,6 +91,18 @@ def places_of(column: pa.Array, workers: Workers = ALONE) -> Places | None:
     placed = np.zeros(len(values), np.uint64)
     placed[valid] = found.values + np.uint64(1)
     return Places(placed, found.largest + 1)
+
+
+def coded_texts(column: pa.Array, workers: Workers) -> pa.Array:
+    """A column of texts coded by the distinct ones; another column as it is."""
+    if not _is_text(column.type):
+        return column
+    slices = workers.slices(len(column))
+    calls = [partial(column.slice(first, end - first).dictionary_encode) for first, end in slices]
+    coded = workers.side_by_side(calls)
+    if len(coded) == 1:
+        return coded[0]
+    return pa.concat_arrays(pa.chunked_array(coded).unify_dictionaries().chunks)
 
 
 def places_of_numbers(values: np.ndarray, workers: Workers = ALONE) -> Places | None:
@@ -111,7 +123,7 @@ def places_of_numbers(values: np.ndarray, workers: Workers = ALONE) -> Places | 
             values[first:end], least, out=found[first:end], dtype=np.int64, casting="unsafe"
         )
 
-    slices = workers.slices(len(values), _ROWS_OF_A_SLICE)
+    slices = workers.slices(len(values))
     workers.side_by_side([partial(of_slice, *one) for one in slices])
     return Places(found.view(np.uint64), greatest - least)
 
@@ -120,17 +132,23 @@ def _is_text(type: pa.DataType) -> bool:
     return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
 
 
-def _ranks(column: pa.DictionaryArray) -> Places:
+def _ranks(column: pa.DictionaryArray, workers: Workers) -> Places:
     """The ranks of coded texts, which may stand twice in the dictionary; 0 for NULL."""
     texts = column.dictionary
     distinct = pc.unique(texts.drop_null())
     known = pc.index_in(texts, value_set=distinct.take(pc.sort_indices(distinct)))
     ranks = np.zeros(len(texts) + 1, np.uint64)
     ranks[:-1] = pc.fill_null(pc.add(known.cast(pa.int64()), 1), 0).to_numpy(zero_copy_only=False)
-    codes = column.indices.cast(pa.int64())
-    if codes.null_count:
-        codes = pc.fill_null(codes, len(texts))
-    found = ranks[codes.to_numpy(zero_copy_only=False)]
+    found = _room(len(column)).view(np.uint64)
+
+    def of_slice(first: int, end: int) -> None:
+        codes = column.indices.slice(first, end - first).cast(pa.int64())
+        if codes.null_count:
+            codes = pc.fill_null(codes, len(texts))
+        found[first:end] = ranks[codes.to_numpy(zero_copy_only=False)]
+
+    slices = workers.slices(len(column))
+    workers.side_by_side([partial(of_slice, *one) for one in slices])
     return Places(found, int(ranks.max(initial=0)))
 
 

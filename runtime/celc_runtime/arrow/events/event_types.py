@@ -20,8 +20,6 @@ from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 
-_ROWS_OF_A_SLICE = 1 << 15  # or more, where threads find codes side by side
-
 
 class EventTypes:
     """Finds the codes of the batches of one run.
@@ -103,7 +101,7 @@ def with_declared_types(plan: Plan, column: pa.ChunkedArray, workers: Workers) -
 
     chunks = []
     for chunk in column.chunks:
-        slices = workers.slices(len(chunk), _ROWS_OF_A_SLICE)
+        slices = workers.slices(len(chunk))
         found = workers.side_by_side([partial(of_slice, chunk, *one) for one in slices])
         if any(len(names) == len(declared.names) for _, names in found):
             return column
@@ -154,7 +152,7 @@ def declared_rows(plan: Plan, events: pa.RecordBatch, workers: Workers) -> np.nd
             inside: np.ndarray = codes < len(names) - 1
             return inside
 
-        slices = workers.slices(len(column), _ROWS_OF_A_SLICE)
+        slices = workers.slices(len(column))
         found = np.concatenate(workers.side_by_side([partial(of_slice, *one) for one in slices]))
     return None if found.all() else found
 

@@ -18,8 +18,6 @@ import pyarrow as pa
 from celc_runtime.arrow.events.digits import Workers
 from celc_runtime.jit.kernels import njit
 
-_ROWS_OF_A_SLICE = 1 << 14  # or more
-
 _OF_BYTES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
@@ -43,7 +41,7 @@ def moved_columns(
         for one in wanted:
             _move(one.values, places, first, end, one.moved)
 
-    slices = workers.slices(len(places), _ROWS_OF_A_SLICE)
+    slices = workers.slices(len(places))
     workers.side_by_side([partial(of_slice, *one) for one in slices])
     return tuple(
         None if move is None else _as_column(column, move)

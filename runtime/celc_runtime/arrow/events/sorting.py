@@ -30,6 +30,7 @@ from celc_runtime.arrow.events.digits import (
     ALONE,
     InOrder,
     Workers,
+    coded_texts,
     in_order,
     is_worth_it,
     places_of,
@@ -47,7 +48,6 @@ from celc_runtime.plan.schemas import event_schema
 
 _FEW = 1 << 12  # rows
 _STRING = pa.string().id
-_ROWS_OF_A_SLICE = 1 << 17  # or more, that a thread looks through
 _MOST_MOVED = 1 << 22  # rows: as many are moved at once where one run reads a table
 _FEW_TEXTS = 1 << 9  # rows whose texts Python puts in order faster than Arrow does
 
@@ -220,7 +220,7 @@ def order_for(
     if strictly_increases(found[names[0]], workers):
         return Sorted(table)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
-    if _ascend(columns):
+    if _ascend(columns, workers):
         return Sorted(table)
     if is_worth_it(len(table)):
         keys = 0 if plan.interleaves else len(plan.source.key_columns)
@@ -332,18 +332,21 @@ def _number_column(plan: Plan, table: pa.Table) -> str:
     return unused_name("row", [*table.schema.names, *names_read(plan)])
 
 
-def _ascend(columns: Sequence[pa.Array]) -> bool:
+def _ascend(columns: Sequence[pa.Array], workers: Workers) -> bool:
     """Whether rows ascend by all columns. Most tables show in a few rows that they do not."""
     rows = len(columns[0])
     if len(columns) == 1 and _is_signed(columns[0]):
         values = numbers(columns[0])[0]
         return rows < 2 or not disorder(values[1:], values[0])[0]
-    for few in (_FEW, rows):
-        if not is_sorted([sortable(plain(column[:few])) for column in columns]):
-            return False
-        if few >= rows:
-            break
-    return True
+
+    def ascend(first: int, end: int) -> bool:
+        first = max(0, first - 1)  # the row before is compared as well
+        return is_sorted([sortable(plain(one.slice(first, end - first))) for one in columns])
+
+    if not ascend(0, min(_FEW, rows)):
+        return False
+    calls = [partial(ascend, *one) for one in workers.slices(rows)]
+    return rows <= _FEW or all(workers.side_by_side(calls))
 
 
 def _by_digits(
@@ -356,7 +359,8 @@ def _by_digits(
     """The rows by keys, then by order columns; None: they have no digits. Order columns in which
     the rows stand already are no digits of theirs."""
     places = []
-    ascend = bool(orders) and (strictly_increases(orders[0], workers) or _ascend(orders))
+    keys = [coded_texts(one, workers) for one in keys]
+    ascend = bool(orders) and (strictly_increases(orders[0], workers) or _ascend(orders, workers))
     for column in keys if ascend else (*keys, *orders):
         one = places_of(column, workers)
         if one is None:
@@ -365,7 +369,18 @@ def _by_digits(
     found = in_order(places, workers, with_places=len(table) <= _MOST_MOVED)
     if not (ascend and len(keys) == 1):
         found = found._replace(begins=None)
+    for name, key in zip(plan.source.key_columns, keys, strict=False):
+        table = _with_codes(table, name, key)
     return _moving(plan, table, found.order, workers, found)
+
+
+def _with_codes(table: pa.Table, name: str, coded: pa.Array) -> pa.Table:
+    """A table with the codes of a column of texts, which take less time to move."""
+    if table.column_names.count(name) != 1 or table.schema.field(name).type != pa.string():
+        return table
+    if 2 * len(coded.dictionary) > len(table):
+        return table
+    return table.set_column(table.column_names.index(name), name, coded)
 
 
 def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
@@ -394,7 +409,7 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray, workers: Workers = AL
             continue
         if len(values) > _FEW and falls(values[:_FEW], before):
             return False  # as most columns that do not ascend show
-        slices = workers.slices(len(values), _ROWS_OF_A_SLICE)
+        slices = workers.slices(len(values))
         pieces = [(values[a:b], before if a == 0 else values[a - 1]) for a, b in slices]
         if any(workers.side_by_side([partial(falls, *one) for one in pieces])):
             return False
