@@ -2,9 +2,9 @@
 
 A part has whole partitions, or a time range of one partition that is large, or of the only one
 (`ranges`). Parts stand one after another in the order in which one run would read the table, so
-their answers, one after another, are the answer. There are more parts than threads, because some
-take longer than others. Each part gathers its rows, has a run of its own, and writes into its own
-arrays alone.
+their answers, one after another, are the answer. There are more parts than threads where some may
+take longer than others, and where that costs little. Each part gathers its rows, has a run of its
+own, and writes into its own arrays alone.
 
 An error is that of one run over the whole table: where a part meets one, the table is read again by
 one run. So a message names the first mistake, and a warning counts all of them, for any number of
@@ -16,7 +16,6 @@ would have to be merged by their keys.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -43,7 +42,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import latest_time
-from celc_runtime.run.feeding import ReadsParts, read_all
+from celc_runtime.run.feeding import ReadsParts
 from celc_runtime.run.ranges import (
     GRID,
     NO_LINE,
@@ -58,7 +57,6 @@ from celc_runtime.run.run_of import run_of
 from celc_runtime.run.seen import Seen, warn_at_the_end
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.threads import side_by_side, threads_for, workers_of
-from celc_runtime.values.warned import told_to
 
 LEAST_ROWS = 1 << 16
 """Of a part. To make a run takes as long as to read some ten thousand rows."""
@@ -71,12 +69,11 @@ _MOST_PARTS_OF_A_THREAD = 4
 
 _FEW_OF_A_THREAD = 8  # partitions
 
-_LEAST_TRIED = 1 << 19  # rows of a table that is tried: to try it takes one to three milliseconds
-_FIRST_TRIED, _TRIED = 1 << 13, 1 << 14  # rows that are read before, and rows whose time is taken
-_HEAVY = 100e-9
-"""Seconds a row, of a batch as small as the one that is tried, from which two threads are faster
-than one. Below, to cut a table and to move its rows part by part takes longer than they save
-(`benchmarks/threads.py --only clock`)."""
+ROWS_THAT_PAY = 1 << 19
+"""Of a table that all cores read where no number of threads is given. Two threads pay from four
+milliseconds of one on, since to make two runs and to start a thread takes two; the queries that
+take least for a row, 12 nanoseconds, are read so far then (`benchmarks/threads.py --only
+predicted`)."""
 
 _MOST_AT_ONCE = 1 << 22  # rows of a batch
 
@@ -160,10 +157,12 @@ def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:
     return found if len(found) > 1 else []
 
 
-def threads_of(rows: int, given: int | None) -> int:
+def threads_of(rows: int, given: int | None, pay: int = 0) -> int:
     """How many threads read so many rows, where `threads_for` says how many there are: one, if
-    there is one part. To ask for the limit of a container takes as long as to read some rows."""
-    return threads_for(given) if rows >= 2 * LEAST_ROWS else 1
+    there is one part, or if no number is given and there are less rows than `pay`. To ask for the
+    limit of a container takes as long as to read some rows."""
+    least = max(2 * LEAST_ROWS, pay if given is None else 0)
+    return threads_for(given) if rows >= least else 1
 
 
 def number_of_parts(rows: int, threads: int) -> int:
@@ -291,32 +290,6 @@ def _declared_before(
 
 
 NewRun: TypeAlias = Callable[[Program, RunOptions], ReadsParts]
-
-
-def threads_pay(program: Program, rows: Sorted, options: RunOptions, new: NewRun = run_of) -> bool:
-    """Whether threads read a table faster than one does, by the time that its first rows take. What
-    is found in them is found again by whoever reads the table. new: makes a run.
-
-    Rejected: a rule by the form of the query. One query takes 15 nanoseconds a row or 1,500, by the
-    number of its matches.
-    """
-    if len(rows.table) < _LEAST_TRIED or why_one_scan(program.plan):
-        return False
-    tried = Part(0, 0, _FIRST_TRIED, _FIRST_TRIED + _TRIED)
-    options = replace(options, numbered=rows.numbered)
-    try:
-        with told_to([]):  # whoever reads the table says it
-            if program.plan.asks_for_clock and options.clock is None:
-                options = replace(options, clock=_clock(program, rows, [tried], 1))
-            seconds = 0.0
-            for first, end in ((0, tried.later), (tried.later, tried.end)):
-                run = new(program, options)
-                begun = time.thread_time()
-                list(read_all(run, rows.batches(first, end, _MOST_AT_ONCE)))
-                seconds = time.thread_time() - begun
-    except EventError:
-        return False  # which is said where the table is read
-    return seconds > _HEAVY * _TRIED
 
 
 # --- the answer -----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow.events import digits, sorting
 from celc_runtime.arrow.events.sorting import Sorted, order_for
 from celc_runtime.plan.errors import EventError
+from celc_runtime.rules import any_query
 from celc_runtime.run import parts, threads
 from celc_runtime.run.parts import answer_of_parts, parts_of, threads_line
 from celc_runtime.run.source.run_options import PLAIN
@@ -222,14 +223,10 @@ def test_what_is_no_number_of_threads(wrong: Any) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.filterwarnings("ignore:.*equal in ts")
-@pytest.mark.parametrize("heavy", [-1.0, 1e9])
-def test_threads_are_used_where_the_first_rows_take_long(
-    heavy: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By themselves; a number that is given is used whatever they take."""
-    for name, value in {"_LEAST_TRIED": 10, "_FIRST_TRIED": 10, "_TRIED": 20}.items():
-        monkeypatch.setattr(parts, name, value)
-    monkeypatch.setattr(parts, "_HEAVY", heavy)
+@pytest.mark.parametrize("pays", [True, False])
+def test_threads_are_used_where_they_pay(pays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By themselves; a number that is given is used for any table that has parts."""
+    monkeypatch.setattr(any_query, "ROWS_THAT_PAY", ROWS if pays else ROWS + 1)
     monkeypatch.setattr(threads, "cores", lambda: 3)
     used: list[int] = []
 
@@ -240,10 +237,10 @@ def test_threads_are_used_where_the_first_rows_take_long(
     monkeypatch.setattr(parts, "side_by_side", counted)
     query, table = query_of(BY_KEY), table_of()
     found = query.match_table(table)
-    assert used == ([3] if heavy < 0 else [])
+    assert used == ([3] if pays else [])
     assert found.equals(query.match_table(table, threads=1))
     assert found.equals(query.match_table(table, threads=2))
-    assert used == ([3, 2] if heavy < 0 else [2])
+    assert used == ([3, 2] if pays else [2])
 
 
 def test_threads_without_a_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

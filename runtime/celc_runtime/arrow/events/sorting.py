@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from celc_runtime.arrow.arrays import (
     in_one_piece,
     is_ordered,
     is_whole,
-    numbers,
     order_of_neighbours,
     plain,
     sortable,
@@ -25,6 +23,7 @@ from celc_runtime.arrow.arrays import (
     whole_values,
     without_views,
 )
+from celc_runtime.arrow.events.ascending import ascends, strictly_increases
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.arrow.events.digits import (
     ALONE,
@@ -41,7 +40,7 @@ from celc_runtime.arrow.events.moving import moved_columns
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.late_rows import LateRows
-from celc_runtime.engine.arena.batch import NO_INTEGERS, disorder
+from celc_runtime.engine.arena.batch import NO_INTEGERS
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema
@@ -220,7 +219,7 @@ def order_for(
     if strictly_increases(found[names[0]], workers):
         return Sorted(table)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
-    if _ascend(columns, workers):
+    if ascends(columns, workers):
         return Sorted(table)
     if is_worth_it(len(table)):
         keys = 0 if plan.interleaves else len(plan.source.key_columns)
@@ -332,23 +331,6 @@ def _number_column(plan: Plan, table: pa.Table) -> str:
     return unused_name("row", [*table.schema.names, *names_read(plan)])
 
 
-def _ascend(columns: Sequence[pa.Array], workers: Workers) -> bool:
-    """Whether rows ascend by all columns. Most tables show in a few rows that they do not."""
-    rows = len(columns[0])
-    if len(columns) == 1 and _is_signed(columns[0]):
-        values = numbers(columns[0])[0]
-        return rows < 2 or not disorder(values[1:], values[0])[0]
-
-    def ascend(first: int, end: int) -> bool:
-        first = max(0, first - 1)  # the row before is compared as well
-        return is_sorted([sortable(plain(one.slice(first, end - first))) for one in columns])
-
-    if not ascend(0, min(_FEW, rows)):
-        return False
-    calls = [partial(ascend, *one) for one in workers.slices(rows)]
-    return rows <= _FEW or all(workers.side_by_side(calls))
-
-
 def _by_digits(
     plan: Plan,
     table: pa.Table,
@@ -360,7 +342,7 @@ def _by_digits(
     the rows stand already are no digits of theirs."""
     places = []
     keys = [coded_texts(one, workers) for one in keys]
-    ascend = bool(orders) and (strictly_increases(orders[0], workers) or _ascend(orders, workers))
+    ascend = bool(orders) and (strictly_increases(orders[0], workers) or ascends(orders, workers))
     for column in keys if ascend else (*keys, *orders):
         one = places_of(column, workers)
         if one is None:
@@ -385,53 +367,6 @@ def _with_codes(table: pa.Table, name: str, coded: pa.Array) -> pa.Table:
 
 def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
     return all(is_ordered(column.type) for column in columns)
-
-
-def strictly_increases(column: pa.Array | pa.ChunkedArray, workers: Workers = ALONE) -> bool:
-    """Whether a column is of whole numbers or times, and strictly ascends. False if unsure.
-
-    Then the rows are sorted, whatever the other order columns hold.
-    """
-    if not _is_signed(column):
-        return False
-
-    def falls(values: np.ndarray, before: Any) -> bool:
-        return any(disorder(values, before))
-
-    before = None
-    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-        values = numbers(chunk)[0]
-        if not len(values):
-            continue
-        if before is None:
-            before, values = values[0], values[1:]
-        if not len(values):
-            continue
-        if len(values) > _FEW and falls(values[:_FEW], before):
-            return False  # as most columns that do not ascend show
-        slices = workers.slices(len(values))
-        pieces = [(values[a:b], before if a == 0 else values[a - 1]) for a, b in slices]
-        if any(workers.side_by_side([partial(falls, *one) for one in pieces])):
-            return False
-        before = values[-1]
-    return True
-
-
-def _is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether a column has whole numbers of 64 bits with a sign, as kernels compare them."""
-    return is_whole(column) and column.type != pa.uint64()
-
-
-def is_sorted(columns: Sequence[pa.Array]) -> bool:
-    """Whether rows ascend by all columns, the first column first; NULL is before all values."""
-    undecided = np.ones(len(columns[0]), np.bool_)
-    undecided[0] = False
-    for column in columns:
-        order = order_of_neighbours(column, None)
-        if (undecided & (order < 0)).any():
-            return False
-        undecided &= order == 0
-    return True
 
 
 def is_sorted_stream(plan: Plan, batches: Iterable[pa.RecordBatch]) -> bool:
