@@ -169,7 +169,7 @@ def matches_of_table(
 ) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     plan, schema = read_plan(program), program.output_schema
-    rows, count = _ordered(program, events, threads)
+    rows, count = _ordered(program, plan, events, threads)
     # A search that ends after some matches is one that begins with the first event.
     answer = None if first.ends_early else _in_parts(program, rows, options, count, ordered_run)
     if answer is not None:
@@ -191,12 +191,12 @@ def matches_of_table(
     return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
 
 
-def _ordered(program: Program, events: Any, threads: int | None) -> tuple[Sorted, int]:
-    """A table of events in the order in which they are read, and the number of threads that sort
-    and read it, of those that are given (None: as many as pay)."""
+def _ordered(program: Program, plan: Plan, events: Any, threads: int | None) -> tuple[Sorted, int]:
+    """A table of events in the order of the plan by which they are read, and the number of threads
+    that sort and read it, of those that are given (None: as many as pay)."""
     table = table_of(program, events)
     count = threads_of(len(table), threads, ROWS_THAT_PAY)
-    return order_for(read_plan(program), table, program.kept, workers_of(count)), count
+    return order_for(plan, table, program.kept, workers_of(count)), count
 
 
 def _as_one_run(
@@ -268,7 +268,7 @@ def compact_of_table(
 ) -> pa.Table:
     """The compact answers of a table, those that `keeps` passes on; see
     `CompiledQuery.match_compact`."""
-    rows, count = _ordered(program, events, threads)
+    rows, count = _ordered(program, read_plan(program), events, threads)
     batches: Iterable[pa.RecordBatch] | None
     batches = _in_parts(program, rows, PLAIN, count, partial(ordered_run, is_compact=True))
     if batches is None:

@@ -161,8 +161,9 @@ def threads_of(rows: int, given: int | None, pay: int = 0) -> int:
     """How many threads read so many rows, where `threads_for` says how many there are: one, if
     there is one part, or if no number is given and there are less rows than `pay`. To ask for the
     limit of a container takes as long as to read some rows."""
-    least = max(2 * LEAST_ROWS, pay if given is None else 0)
-    return threads_for(given) if rows >= least else 1
+    if rows < 2 * LEAST_ROWS or (given is None and rows < pay):
+        return 1
+    return threads_for(given)
 
 
 def number_of_parts(rows: int, threads: int) -> int:
