@@ -6,14 +6,15 @@ CPU milliseconds of one thread, the least of five in turns, for the tasks of `fi
 
 *shares*: the way in is finding the order (*order*), moving the rows into it (*rows*), and columns
 that are checked and coded (*columns*); then what is left of one run, which is kernels and listing
-(*match*). *predicted*: each part of a table is measured alone, and given to the first core that is
-free; before it stands what one thread does, the order and the cuts. So the figures are those of an
-idle machine with so many cores whose memory is as fast for all of them. *half in one key*: the same
-where one key has half of the rows. *clock*: what two threads, and a call that names no number, take
-on the clock beside one thread; two cores must be free for it. *small*: a call on a hundred rows
-when all machine code is there, in microseconds, the least of 3,000, with the mean, which has what
-garbage costs; what the kernels take; and a call on a hundred rows of eight keys, which have more
-matches to make rows of.
+(*match*). *predicted*: each step of a thread is taken alone, one after another, and counts for the
+first core that is free; the longest path through all steps and all that one thread does between
+them stands beside the CPU of one thread. So the figures are those of an idle machine with so many
+cores whose memory is as fast for all of them, where threads start at once. *half in one key*: the
+same where one key has half of the rows. *clock*: what two threads, and a call that names no number,
+take on the clock beside one thread; two cores must be free for it. *small*: a call on a hundred
+rows when all machine code is there, in microseconds, the least of 3,000, with the mean, which has
+what garbage costs; what the kernels take; and a call on a hundred rows of eight keys, which have
+more matches to make rows of.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -34,9 +36,8 @@ from celc_runtime.arrow.events.columns import Columns
 from celc_runtime.arrow.events.sorting import order_for
 from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.jit.kernels import compiling
-from celc_runtime.run.parts import answer_of_part, parts_of
+from celc_runtime.run import parts, threads
 from celc_runtime.run.run_of import run_of
-from celc_runtime.run.source.run_options import RunOptions
 
 sys.path.append(str(Path(__file__).resolve().parent / "field"))
 
@@ -79,30 +80,42 @@ def shares(task: Task, query: Any, table: pa.Table) -> None:
 
 
 def predicted(name: str, query: Any, table: pa.Table, cores: Sequence[int]) -> None:
-    """Print by how much threads should be faster, from parts that are measured alone."""
-    program, whole = query.program, least(lambda: query.match_table(table, threads=1))
-    read = table_of(program, table)
-    order = least(lambda: order_for(query.plan, read))
-    found = order_for(query.plan, read)
-    options = RunOptions(numbered=found.numbered)
+    """Print what threads should take, from steps that are measured alone."""
+    waited = 0.0  # what steps take beside the longest of those that are taken side by side
+    serial = 0.0
+
+    def one_by_one(calls: Sequence[Callable[[], Any]], count: int) -> list[Any]:
+        nonlocal waited, serial
+        free, found = [0.0] * min(count, len(calls)), []
+        for call in calls:
+            start = time.thread_time()
+            found.append(call())
+            free[free.index(min(free))] += time.thread_time() - start
+        waited += sum(free) - max(free)
+        serial -= sum(free)
+        return found
+
+    ways: dict[int, list[tuple[float, float, float]]] = {count: [] for count in (1, *cores)}
+    with (
+        patch.object(threads, "side_by_side", one_by_one),
+        patch.object(parts, "side_by_side", one_by_one),
+    ):
+        for _ in range(7):
+            for count, taken in ways.items():
+                waited = serial = 0.0
+                start = time.thread_time()
+                query.match_table(table, threads=count)
+                whole = time.thread_time() - start
+                taken.append((whole - waited, whole, whole + serial))
+    one = min(whole for _, whole, _ in ways.pop(1))
     told = []
-    for count in cores:
-        parts = parts_of(program, found, count)
-        cut = least(lambda count=count: parts_of(program, found, count))  # type: ignore[misc]
-        free = [order + cut] * count
-        work = 0.0
-        for part in parts:
-            taken = least(
-                lambda part=part: answer_of_part(program, found, part, options),  # type: ignore[misc]
-                3,
-            )
-            work += taken
-            free[free.index(min(free))] += taken
-        gain = whole / max(free) if parts else 1.0
+    for count, taken in ways.items():
+        path, _, serial = min(taken)
+        work = min(whole for _, whole, _ in taken)
         told.append(
-            f"{count}: {gain:5.2f} ({len(parts)} parts, work {(order + cut + work) / whole:4.2f})"
+            f"{count}: {path / one:4.2f} (CPU {work / one:4.2f}, serial {serial / one:4.2f})"
         )
-    print(f"predicted  {name:52} {whole:7.1f} ms   {'   '.join(told)}", flush=True)
+    print(f"predicted  {name:52} {1000 * one:7.1f} ms   {'   '.join(told)}", flush=True)
 
 
 def skewed(table: pa.Table) -> pa.Table:
@@ -118,9 +131,9 @@ def clock(task: Task, query: Any, table: pa.Table) -> None:
     ways = {"one": 1, "two": 2, "default": None}
     taken = {way: [math.inf, math.inf] for way in ways}
     for _ in range(6):
-        for way, threads in ways.items():
+        for way, given in ways.items():
             begun = time.perf_counter(), time.process_time()
-            query.match_table(table, threads=threads)
+            query.match_table(table, threads=given)
             ended = time.perf_counter(), time.process_time()
             taken[way] = [
                 min(one, b - a) for one, a, b in zip(taken[way], begun, ended, strict=True)

@@ -218,8 +218,8 @@ class CompiledQuery:
         BY and the order columns where they are not sorted yet; rows equal in all of them keep their
         order. max_matches: stop after so many in all, with an EventWarning that says so; LIMIT in a
         query is for each event that ends a match. threads: how many cores to use; None: those that
-        this process may use if the first rows of a large table take so long that it pays, and one
-        inside a task of Spark. The answer and its order are the same for any number. A small table
+        this process may use from half a million rows on, and one for fewer rows, or inside a task
+        of Spark. The answer and its order are the same for any number. A small table
         is read by one thread, and so is a query that is one scan by its meaning, as `celc explain`
         says. after, until: values of the first order column;
         the rows that become known (`decided_time`, else `end_time`) after the one and up to the

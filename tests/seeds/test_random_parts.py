@@ -19,6 +19,7 @@ import pytest
 import test_random_parameters
 from cases_io import Case, case_stems, load_cases
 from celc_runtime import CompiledQuery
+from celc_runtime.arrow.events import ascending, digits, sorting
 from celc_runtime.plan.errors import EventError
 from celc_runtime.rules import any_query
 from celc_runtime.run import parts, ranges, threads
@@ -63,7 +64,12 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(digits, "_ROWS_OF_A_SLICE", 2)
+        patch.setattr(ascending, "_FEW", 2)
+        patch.setattr(sorting, "_FEW", 2)
+        patch.setattr(sorting, "is_worth_it", lambda _rows: True)
         patch.setattr(parts, "LEAST_ROWS", 1)
+        patch.setattr(parts, "_ROWS_OF_A_PART", 1)
         patch.setattr(ranges, "_MOST_READ", 1e9)
         patch.setattr(ranges, "_LONGEST", 1e9)
         patch.setattr(parts, "side_by_side", side_by_side)

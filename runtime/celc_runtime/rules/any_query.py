@@ -27,9 +27,10 @@ from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import Reads, ReadsParts, ReadsRanges, read_all
-from celc_runtime.run.parts import NewRun, answer_of_parts, parts_of, threads_of, threads_pay
+from celc_runtime.run.parts import ROWS_THAT_PAY, NewRun, answer_of_parts, parts_of, threads_of
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
+from celc_runtime.run.threads import workers_of
 from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.run.walk.walks import NOTED_ROWS
 
@@ -168,9 +169,9 @@ def matches_of_table(
 ) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     plan, schema = read_plan(program), program.output_schema
-    rows = order_for(plan, table_of(program, events), program.kept)
+    rows, count = _ordered(program, plan, events, threads)
     # A search that ends after some matches is one that begins with the first event.
-    answer = None if first.ends_early else _in_parts(program, rows, options, threads, ordered_run)
+    answer = None if first.ends_early else _in_parts(program, rows, options, count, ordered_run)
     if answer is not None:
         return pa.Table.from_batches(first.of(answer), schema)
     options, batches = _as_one_run(program, rows, options)
@@ -190,6 +191,14 @@ def matches_of_table(
     return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
 
 
+def _ordered(program: Program, plan: Plan, events: Any, threads: int | None) -> tuple[Sorted, int]:
+    """A table of events in the order of the plan by which they are read, and the number of threads
+    that sort and read it, of those that are given (None: as many as pay)."""
+    table = table_of(program, events)
+    count = threads_of(len(table), threads, ROWS_THAT_PAY)
+    return order_for(plan, table, program.kept, workers_of(count)), count
+
+
 def _as_one_run(
     program: Program, rows: Sorted, options: RunOptions
 ) -> tuple[RunOptions, Iterable[pa.RecordBatch]]:
@@ -202,11 +211,10 @@ def _as_one_run(
 
 
 def _in_parts(
-    program: Program, rows: Sorted, options: RunOptions, threads: int | None, new: NewRun
+    program: Program, rows: Sorted, options: RunOptions, count: int, new: NewRun
 ) -> list[pa.RecordBatch] | None:
-    """The answer of so many threads (None: of as many as pay), by runs that `new` makes; None: one
-    run has to read the table."""
-    count = threads_of(len(rows.table), threads)
+    """The answer of so many threads, by runs that `new` makes; None: one run has to read the
+    table."""
     if count == 1:
         return None
     if program.plan.source.parameters is not None and program.plan.asks_for_clock:
@@ -215,8 +223,6 @@ def _in_parts(
             options = replace(options, clock=latest_time(read_plan(program), batches))
         except EventError:
             return None  # one run says what is wrong
-    if threads is None and count > 1 and not threads_pay(program, rows, options, new):
-        return None
     parts = parts_of(program, rows, count)
     return answer_of_parts(program, rows, parts, options, count, new) if parts else None
 
@@ -262,9 +268,9 @@ def compact_of_table(
 ) -> pa.Table:
     """The compact answers of a table, those that `keeps` passes on; see
     `CompiledQuery.match_compact`."""
-    rows = order_for(read_plan(program), table_of(program, events), program.kept)
+    rows, count = _ordered(program, read_plan(program), events, threads)
     batches: Iterable[pa.RecordBatch] | None
-    batches = _in_parts(program, rows, PLAIN, threads, partial(ordered_run, is_compact=True))
+    batches = _in_parts(program, rows, PLAIN, count, partial(ordered_run, is_compact=True))
     if batches is None:
         options, read = _as_one_run(program, rows, PLAIN)
         batches = read_all(ordered_run(program, options, is_compact=True), read)

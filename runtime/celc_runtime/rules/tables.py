@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import in_one_piece, plain, sortable
-from celc_runtime.arrow.events.sorting import is_sorted
+from celc_runtime.arrow.events.ascending import is_sorted
 from celc_runtime.arrow.events.undeclared import Undeclared
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan

@@ -2,9 +2,9 @@
 
 A part has whole partitions, or a time range of one partition that is large, or of the only one
 (`ranges`). Parts stand one after another in the order in which one run would read the table, so
-their answers, one after another, are the answer. There are more parts than threads, because some
-take longer than others. Each part gathers its rows, has a run of its own, and writes into its own
-arrays alone.
+their answers, one after another, are the answer. There are more parts than threads where some may
+take longer than others, and where that costs little. Each part gathers its rows, has a run of its
+own, and writes into its own arrays alone.
 
 An error is that of one run over the whole table: where a part meets one, the table is read again by
 one run. So a message names the first mistake, and a warning counts all of them, for any number of
@@ -16,7 +16,6 @@ would have to be merged by their keys.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -34,7 +33,8 @@ from celc_runtime.arrow.arrays import (
     whole_column,
 )
 from celc_runtime.arrow.events.conforming import conforming_column
-from celc_runtime.arrow.events.event_types import type_numbers
+from celc_runtime.arrow.events.digits import Workers
+from celc_runtime.arrow.events.event_types import declared_rows
 from celc_runtime.arrow.events.row_names import row_text
 from celc_runtime.arrow.events.sorting import Sorted
 from celc_runtime.plan.errors import EventError
@@ -42,7 +42,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import latest_time
-from celc_runtime.run.feeding import ReadsParts, read_all
+from celc_runtime.run.feeding import ReadsParts
 from celc_runtime.run.ranges import (
     GRID,
     NO_LINE,
@@ -56,20 +56,24 @@ from celc_runtime.run.ranges import (
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.seen import Seen, warn_at_the_end
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.run.threads import side_by_side, threads_for
-from celc_runtime.values.warned import told_to
+from celc_runtime.run.threads import side_by_side, threads_for, workers_of
 
 LEAST_ROWS = 1 << 16
 """Of a part. To make a run takes as long as to read some ten thousand rows."""
 
-_PARTS_OF_A_THREAD = 4
+_ROWS_OF_A_PART = 1 << 19
+"""From which a thread reads its rows in several parts, so that another can take some of them. It is
+a hundredth part of the time then to make a run and to end one."""
 
-_LEAST_TRIED = 1 << 19  # rows of a table that is tried: to try it takes one to three milliseconds
-_FIRST_TRIED, _TRIED = 1 << 13, 1 << 14  # rows that are read before, and rows whose time is taken
-_HEAVY = 100e-9
-"""Seconds a row, of a batch as small as the one that is tried, from which two threads are faster
-than one. Below, to cut a table and to move its rows part by part takes longer than they save
-(`benchmarks/threads.py --only clock`)."""
+_MOST_PARTS_OF_A_THREAD = 4
+
+_FEW_OF_A_THREAD = 8  # partitions
+
+ROWS_THAT_PAY = 1 << 19
+"""Of a table that all cores read where no number of threads is given. Two threads pay from four
+milliseconds of one on, since to make two runs and to start a thread takes two; the queries that
+take least for a row, 12 nanoseconds, are read so far then (`benchmarks/threads.py --only
+predicted`)."""
 
 _MOST_AT_ONCE = 1 << 22  # rows of a batch
 
@@ -131,31 +135,47 @@ def _why_not_cut(plan: Plan) -> str:
 def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:
     """The parts of a table; none where one run should read it: by the meaning of the query, since
     it is small, or since something in it is wrong, which that run says."""
-    wanted = number_of_parts(len(rows.table), threads)
-    if wanted < 2 or why_one_scan(program.plan):
+    count = len(rows.table)
+    wanted, most = number_of_parts(count, threads), _most_parts(count, threads)
+    if most < 2 or why_one_scan(program.plan):
         return []
     plan = program.plan
-    cut = None if _why_not_cut(plan) else partial(_ranges, plan, rows)
+    cut = None if _why_not_cut(plan) else partial(_ranges, plan, rows, workers_of(threads))
     try:
         if plan.source.key_columns:
-            found = of_partitions(rows.begins(plan), len(rows.table), wanted, cut)
+            begins = rows.begins(plan)
+            largest = int(np.diff(begins, append=count).max())
+            # Where there are few, parts are uneven, and a large one takes longer than its rows say.
+            if _FEW_OF_A_THREAD * threads * largest >= count:
+                wanted = most
+            found = of_partitions(begins, count, wanted, cut)
         else:
             assert cut is not None
-            found = cut(0, len(rows.table), wanted)
+            found = cut(0, count, wanted)
     except EventError:
         return []
     return found if len(found) > 1 else []
 
 
-def threads_of(rows: int, given: int | None) -> int:
+def threads_of(rows: int, given: int | None, pay: int = 0) -> int:
     """How many threads read so many rows, where `threads_for` says how many there are: one, if
-    there is one part. To ask for the limit of a container takes as long as to read some rows."""
-    return threads_for(given) if rows >= 2 * LEAST_ROWS else 1
+    there is one part, or if no number is given and there are less rows than `pay`. To ask for the
+    limit of a container takes as long as to read some rows."""
+    if rows < 2 * LEAST_ROWS or (given is None and rows < pay):
+        return 1
+    return threads_for(given)
 
 
 def number_of_parts(rows: int, threads: int) -> int:
     """Into how many parts so many rows are cut, if they can be."""
-    return 1 if threads < 2 else min(threads * _PARTS_OF_A_THREAD, rows // LEAST_ROWS)
+    if threads < 2:
+        return 1
+    of_a_thread = min(max(1, rows // (threads * _ROWS_OF_A_PART)), _MOST_PARTS_OF_A_THREAD)
+    return min(threads * of_a_thread, rows // LEAST_ROWS)
+
+
+def _most_parts(rows: int, threads: int) -> int:
+    return 1 if threads < 2 else min(threads * _MOST_PARTS_OF_A_THREAD, rows // LEAST_ROWS)
 
 
 def of_partitions(
@@ -182,23 +202,25 @@ def of_partitions(
     return found
 
 
-def _ranges(plan: Plan, rows: Sorted, begin: int, behind: int, wanted: int) -> list[Part]:
+def _ranges(
+    plan: Plan, rows: Sorted, workers: Workers, begin: int, behind: int, wanted: int
+) -> list[Part]:
     """Time ranges of the rows of one partition. Raises EventError where the column is wrong."""
     whole = [Part(begin, begin, behind, behind)]
     values = _values(plan, rows, begin, behind)
     if values is None:
         return whole
-    before = _declared_before(plan, rows, begin, behind)
+    before = _declared_before(plan, rows, workers, begin, behind)
     size = len(values)
     grid = tuple(dict.fromkeys(values[[size * place // GRID for place in range(1, GRID)]].tolist()))
     window = plan.whole_window
     assert window is not None
     line = OrderLine(plan.source.type_of(plan.source.order_by[0]))
-    cuts = cuts_for(Sample(int(before[-1]), grid), line, window, wanted, plan.farthest_deadline)
+    cuts = cuts_for(Sample(before(size), grid), line, window, wanted, plan.farthest_deadline)
     if not cuts.seams:
         return whole
-    borders = before[np.searchsorted(values, cuts.borders)]
-    counts = np.diff(borders, prepend=0, append=before[-1]).tolist()
+    borders = [*map(before, np.searchsorted(values, cuts.borders).tolist())]
+    counts = np.diff(borders, prepend=0, append=before(size)).tolist()
 
     def row(border: int | float | None, none: int) -> int:
         return none if border is None else begin + int(np.searchsorted(values, border))
@@ -237,53 +259,38 @@ def _column(rows: Sorted, name: str, begin: int, behind: int) -> pa.ChunkedArray
     """A column of some rows in order; None: there is no such column, or it is there twice."""
     if rows.table.column_names.count(name) != 1:
         return None
-    column = rows.table.column(name)
+    column, moved = rows.table.column(name), rows.moved_column(name)
+    if moved is not None:
+        return pa.chunked_array([moved.slice(begin, behind - begin)])
     if rows.order is None:
         return column.slice(begin, behind - begin)
     return column.take(whole_column(rows.order[begin:behind], pa.int64()))
 
 
-def _declared_before(plan: Plan, rows: Sorted, begin: int, behind: int) -> np.ndarray:
-    """int64[rows + 1]: for each of some rows in order, and behind them, how many rows before it in
-    its partition have a declared type: their positions."""
+def _declared_before(
+    plan: Plan, rows: Sorted, workers: Workers, begin: int, behind: int
+) -> Callable[[int], int]:
+    """How many of some rows in order have a declared type, of those before one of them: its
+    position."""
     names = [plan.source.type_name, *(["stream"] if plan.source.stream_column else [])]
     columns = {name: _column(rows, name, begin, behind) for name in names}
     if any(column is None for column in columns.values()):
-        return np.arange(behind - begin + 1)
+        return int
     # Chunk by chunk: types that are coded stay so, each chunk by its own codes.
-    found = [type_numbers(plan, one, "a row") >= 0 for one in pa.table(columns).to_batches()]
+    batches = pa.table(columns).to_batches()
+    found = [declared_rows(plan, one, workers) for one in batches]
+    if all(one is None for one in found):
+        return int
     before = np.zeros(behind - begin + 1, np.int64)
-    np.cumsum(np.concatenate(found), out=before[1:])
-    return before
+    known = [
+        np.ones(len(batch), np.bool_) if one is None else one
+        for batch, one in zip(batches, found, strict=True)
+    ]
+    np.cumsum(np.concatenate(known), out=before[1:])
+    return lambda row: int(before[row])
 
 
 NewRun: TypeAlias = Callable[[Program, RunOptions], ReadsParts]
-
-
-def threads_pay(program: Program, rows: Sorted, options: RunOptions, new: NewRun = run_of) -> bool:
-    """Whether threads read a table faster than one does, by the time that its first rows take. What
-    is found in them is found again by whoever reads the table. new: makes a run.
-
-    Rejected: a rule by the form of the query. One query takes 15 nanoseconds a row or 1,500, by the
-    number of its matches.
-    """
-    if len(rows.table) < _LEAST_TRIED or why_one_scan(program.plan):
-        return False
-    tried = Part(0, 0, _FIRST_TRIED, _FIRST_TRIED + _TRIED)
-    options = replace(options, numbered=rows.numbered)
-    try:
-        with told_to([]):  # whoever reads the table says it
-            if program.plan.asks_for_clock and options.clock is None:
-                options = replace(options, clock=_clock(program, rows, [tried], 1))
-            seconds = 0.0
-            for first, end in ((0, tried.later), (tried.later, tried.end)):
-                run = new(program, options)
-                begun = time.thread_time()
-                list(read_all(run, rows.batches(first, end, _MOST_AT_ONCE)))
-                seconds = time.thread_time() - begun
-    except EventError:
-        return False  # which is said where the table is read
-    return seconds > _HEAVY * _TRIED
 
 
 # --- the answer -----------------------------------------------------------------------------------

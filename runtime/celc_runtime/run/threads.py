@@ -8,10 +8,11 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 from typing import TypeVar
 
+from celc_runtime.arrow.events.digits import ALONE, Workers
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.values.warned import told_to, warn
 
@@ -54,23 +55,51 @@ def _is_task_of_spark() -> bool:
     return spark is not None and spark.TaskContext.get() is not None
 
 
+def workers_of(threads: int) -> Workers:
+    """So many threads, which take the steps of one call side by side."""
+    return ALONE if threads == 1 else Workers(threads, lambda calls: side_by_side(calls, threads))
+
+
 def side_by_side(calls: Sequence[Callable[[], _Answer]], threads: int) -> list[_Answer]:
     """The answers of calls, in their order. The first error of a call, in this order, is raised.
 
+    This thread takes calls as well: to start another takes as long as to read some thousand rows.
     Warnings of calls are given here, where the user's code is on the stack: those of the first call
     that has some, since one run would warn once.
     """
-    with ThreadPoolExecutor(min(threads, len(calls)), "celc") as pool:
-        futures = [pool.submit(_called, call) for call in calls]
-        try:
-            found = [future.result() for future in futures]
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
-    for text in next((texts for _, texts in found if texts), ()):
+    found: list[tuple[_Answer, list[str]] | None] = [None] * len(calls)
+    errors: dict[int, BaseException] = {}
+    waiting = iter(range(len(calls)))  # one step of it is never taken twice
+
+    def work() -> None:
+        for place in waiting:
+            if errors:
+                return  # all calls before the one with the error have begun
+            try:
+                found[place] = _called(calls[place])
+            except BaseException as problem:
+                errors[place] = problem
+
+    others = [
+        Thread(target=work, name=f"celc-{number}", daemon=True)
+        for number in range(1, min(threads, len(calls)))
+    ]
+    for thread in others:
+        thread.start()
+    try:
+        work()
+        for thread in others:
+            thread.join()
+    except BaseException as problem:  # the user stops it
+        errors[-1] = problem
+        for thread in others:
+            thread.join()
+    if errors:
+        raise errors[min(errors)]
+    answers = [one for one in found if one is not None]
+    for text in next((texts for _, texts in answers if texts), ()):
         warn(text, EventWarning)
-    return [answer for answer, _ in found]
+    return [answer for answer, _ in answers]
 
 
 def _called(call: Callable[[], _Answer]) -> tuple[_Answer, list[str]]:

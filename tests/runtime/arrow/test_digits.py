@@ -4,9 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from celc_runtime.arrow.events import sorting
-from celc_runtime.arrow.events.digits import order_by_digits, places_of
+from celc_runtime.arrow.events import digits, sorting
+from celc_runtime.arrow.events.digits import in_order, order_by_digits, places_of
+from celc_runtime.arrow.events.moving import moved_columns
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
+from celc_runtime.run.threads import workers_of
 
 import celc
 
@@ -55,6 +57,31 @@ def test_the_order_is_that_of_arrow(seed: int) -> None:
         assert order_by_digits(places).tolist() == order_of_arrow(some)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_sort_and_move_as_one_does(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    for name in ("_ROWS_OF_A_DIGIT", "_ROWS_OF_A_SLICE"):
+        monkeypatch.setattr(digits, name, 1)
+    workers, given = workers_of(threads), columns(7)
+    for names in (["few"], ["texts", "wide"], ["nothing"], ["times", "few"]):
+        places = [places_of(given[name], workers) for name in names]
+        found = in_order(places, workers, with_places=True)  # type: ignore[arg-type]
+        assert found.order.tolist() == order_of_arrow([given[name] for name in names])
+        assert (found.places[found.order] == np.arange(ROWS)).all()
+        if found.begins is not None:
+            values = given[names[0]].take(pa.array(found.order)).to_pylist()
+            changes = [n for n in range(ROWS) if n == 0 or values[n] != values[n - 1]]
+            assert found.begins.tolist() == changes
+        asked = {**given, "real": pa.array(np.arange(ROWS) / 7), "truth": pa.array([True] * ROWS)}
+        asked["slice"] = pa.concat_arrays([pa.array([5]), given["wide"]])[1:]
+        asked["coded"] = given["coded"].fill_null("b")
+        moved = moved_columns([*asked.values()], found.places, workers)
+        for name, one in zip(asked, moved, strict=True):
+            is_moved = name in ("few", "wide", "least", "times", "real", "slice", "coded", "twice")
+            assert (one is not None) == is_moved, name
+            if one is not None:
+                assert one.equals(asked[name].take(pa.array(found.order))), name
+
+
 def test_what_has_no_digits_is_left_to_arrow() -> None:
     ends = pa.array([-(2**63), 2**63 - 1])
     for column in (ends, pa.array([0.5]), pa.array([2**63], pa.uint64()), pa.array([True])):
@@ -82,6 +109,7 @@ def test_a_large_table_is_in_the_order_of_a_small_one(
     )
     plan = next(iter(query.queries.values())).plan
     small, _ = sorting.sorted_for(plan, table)
+    monkeypatch.setattr(sorting, "_FEW", 10)
     monkeypatch.setattr(sorting, "is_worth_it", lambda _rows: True)
     large, _ = sorting.sorted_for(plan, table)
     assert large.cast(small.schema).equals(small)  # types may be coded

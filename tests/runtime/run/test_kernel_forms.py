@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime.arrow.event_store import EventStore
+from celc_runtime.arrow.events.ascending import is_sorted, strictly_increases
 from celc_runtime.arrow.events.declared_types import DeclaredTypes
-from celc_runtime.arrow.events.sorting import is_sorted, strictly_increases
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
 from celc_runtime.plan.strategy import BranchFree, InRuns, StraightLine

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.arrow.events import digits, sorting
 from celc_runtime.arrow.events.sorting import Sorted, order_for
 from celc_runtime.plan.errors import EventError
+from celc_runtime.rules import any_query
 from celc_runtime.run import parts, threads
 from celc_runtime.run.parts import answer_of_parts, parts_of, threads_line
 from celc_runtime.run.source.run_options import PLAIN
@@ -50,6 +53,7 @@ BY_KEY = "SELECT * WHERE A AS a ; B AS b PARTITION BY k WITHIN 20 [ts]"
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "LEAST_ROWS", 50)
+    monkeypatch.setattr(parts, "_ROWS_OF_A_PART", 50)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -144,6 +148,52 @@ def test_a_part_writes_into_its_own_arrays_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
+@pytest.mark.filterwarnings("ignore:.*equal in ts")
+@pytest.mark.parametrize("rises", [True, False])
+@pytest.mark.parametrize("key", ["STRING", "LONG"])
+def test_threads_sort_large_tables(monkeypatch: pytest.MonkeyPatch, key: str, rises: bool) -> None:
+    monkeypatch.setattr(sorting, "_FEW", 10)
+    monkeypatch.setattr(digits, "_ROWS_OF_A_SLICE", 1)
+    monkeypatch.setattr(sorting, "is_worth_it", lambda _rows: True)
+    with interpreted():
+        text = DECLARED.replace("k: STRING", f"k: {key}") + BY_KEY
+        query = only_query(celc.compile(text, order_by="ts"))
+    table = table_of()
+    if key == "LONG":
+        numbers = [int(one[4:]) for one in table.column("k").to_pylist()]
+        table = table.set_column(1, "k", pa.array(numbers))
+    if not rises:
+        table = table.take(pa.array(np.random.default_rng(2).permutation(ROWS)))
+    for given in (table, pa.concat_tables([table[:700], table[700:]])):
+        rows = order_for(query.plan, given, workers=threads.workers_of(3))
+        assert rows.moved
+        assert (
+            rows.begins(query.plan).tolist()
+            == Sorted(rows.table, rows.order).begins(query.plan).tolist()
+        )
+        one = query.match_table(given, threads=1)
+        assert len(one) > 10
+        assert all(query.match_table(given, threads=count).equals(one) for count in (2, 3, 7))
+
+
+def test_calls_side_by_side() -> None:
+    """All are made, by as many threads; the first error in their order is raised, and no call after
+    it begins once it is known."""
+    for count in (1, 2, 5):
+        assert threads.side_by_side([lambda n=n: n for n in range(9)], count) == [*range(9)]
+    made = []
+
+    def call(number: int) -> None:
+        made.append(number)
+        if number in (3, 4):
+            raise EventError(f"call {number}")
+
+    with pytest.raises(EventError, match="call 3"):
+        threads.side_by_side([partial(call, n) for n in range(100)], 2)
+    assert len(made) < 100
+
+
+@pytest.mark.usefixtures("small_parts")
 def test_an_error_is_that_of_one_run() -> None:
     query, table = query_of(BY_KEY), table_of()
     times = table.column("ts").to_pylist()
@@ -174,14 +224,10 @@ def test_what_is_no_number_of_threads(wrong: Any) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.filterwarnings("ignore:.*equal in ts")
-@pytest.mark.parametrize("heavy", [-1.0, 1e9])
-def test_threads_are_used_where_the_first_rows_take_long(
-    heavy: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By themselves; a number that is given is used whatever they take."""
-    for name, value in {"_LEAST_TRIED": 10, "_FIRST_TRIED": 10, "_TRIED": 20}.items():
-        monkeypatch.setattr(parts, name, value)
-    monkeypatch.setattr(parts, "_HEAVY", heavy)
+@pytest.mark.parametrize("pays", [True, False])
+def test_threads_are_used_where_they_pay(pays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By themselves; a number that is given is used for any table that has parts."""
+    monkeypatch.setattr(any_query, "ROWS_THAT_PAY", ROWS if pays else ROWS + 1)
     monkeypatch.setattr(threads, "cores", lambda: 3)
     used: list[int] = []
 
@@ -192,10 +238,10 @@ def test_threads_are_used_where_the_first_rows_take_long(
     monkeypatch.setattr(parts, "side_by_side", counted)
     query, table = query_of(BY_KEY), table_of()
     found = query.match_table(table)
-    assert used == ([3] if heavy < 0 else [])
+    assert used == ([3] if pays else [])
     assert found.equals(query.match_table(table, threads=1))
     assert found.equals(query.match_table(table, threads=2))
-    assert used == ([3, 2] if heavy < 0 else [2])
+    assert used == ([3, 2] if pays else [2])
 
 
 def test_threads_without_a_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ batch get the numbers of the declared types, which are the same everywhere (`typ
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import coded, zeros
 from celc_runtime.arrow.events.declared_types import DeclaredTypes
+from celc_runtime.arrow.events.digits import Workers
 from celc_runtime.arrow.events.layout import EventType, Layout, TypesOfBatch
 from celc_runtime.arrow.events.row_names import RowNames
 from celc_runtime.arrow.late_rows import LateRows
@@ -86,19 +88,26 @@ class EventTypes:
         return _distinct(column, self._names[1])
 
 
-def with_declared_types(plan: Plan, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def with_declared_types(plan: Plan, column: pa.ChunkedArray, workers: Workers) -> pa.ChunkedArray:
     """A column of event types, coded by the declared ones if it holds no others and is of texts: to
     find a code takes less time than to move a text."""
     declared = DeclaredTypes([type for _, type in plan.source.declared_types])
     if column.type != pa.string() or column.null_count or not declared.can_tell:
         return column
+
+    def of_slice(chunk: pa.StringArray, first: int, end: int) -> tuple[np.ndarray, list[str]]:
+        codes, names = declared.codes(chunk.slice(first, end - first))
+        return codes.copy(), names
+
     chunks = []
     for chunk in column.chunks:
-        codes, names = declared.codes(chunk)
-        if len(names) == len(declared.names):
+        slices = workers.slices(len(chunk))
+        found = workers.side_by_side([partial(of_slice, chunk, *one) for one in slices])
+        if any(len(names) == len(declared.names) for _, names in found):
             return column
-        texts = pa.array(names, pa.string())
-        chunks.append(pa.DictionaryArray.from_arrays(pa.array(codes.copy()), texts))
+        texts = pa.array(found[0][1], pa.string())
+        codes = pa.array(np.concatenate([codes for codes, _ in found]))
+        chunks.append(pa.DictionaryArray.from_arrays(codes, texts, safe=False))
     return pa.chunked_array(chunks) if chunks else column
 
 
@@ -124,6 +133,28 @@ def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
     of_types = np.array([number_of.get(type, -1) for type in types], np.int64)
     of_rows: np.ndarray = of_types[codes]
     return of_rows
+
+
+def declared_rows(plan: Plan, events: pa.RecordBatch, workers: Workers) -> np.ndarray | None:
+    """bool[rows], the events whose type is declared; None: all are. Raises EventError for NULL."""
+    types = DeclaredTypes([type for _, type in plan.source.declared_types])
+    plain = not plan.source.stream_column and plan.source.type_name in events.schema.names
+    column = events.column(plan.source.type_name) if plain else None
+    if column is None or column.type != pa.string() or column.null_count or not types.can_tell:
+        found = type_numbers(plan, events, "a row") >= 0
+    else:
+        texts = column
+
+        def of_slice(first: int, end: int) -> np.ndarray:
+            codes, names = types.codes(texts.slice(first, end - first))
+            if len(names) < len(types.names):
+                return np.ones(end - first, np.bool_)
+            inside: np.ndarray = codes < len(names) - 1
+            return inside
+
+        slices = workers.slices(len(column))
+        found = np.concatenate(workers.side_by_side([partial(of_slice, *one) for one in slices]))
+    return None if found.all() else found
 
 
 def _as_told(plan: Plan, pairs: Iterable[tuple[str, str]]) -> list[EventType]:

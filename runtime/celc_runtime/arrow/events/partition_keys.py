@@ -130,7 +130,7 @@ def _values(column: pa.Array, rows: np.ndarray | None) -> list[object]:
         found: list[object] = numbers(column)[0][rows].tolist()  # a third of the time
         return found
     if rows is not None:
-        column = column.take(pa.array(rows))
+        column = plain(column.take(pa.array(rows)))  # Python is slow to look up codes
     # Times as numbers, because Python has none before the year 1 or after 9999.
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,6 @@ from celc_runtime.arrow.arrays import (
     in_one_piece,
     is_ordered,
     is_whole,
-    numbers,
     order_of_neighbours,
     plain,
     sortable,
@@ -23,20 +23,31 @@ from celc_runtime.arrow.arrays import (
     whole_values,
     without_views,
 )
+from celc_runtime.arrow.events.ascending import ascends, strictly_increases
 from celc_runtime.arrow.events.conforming import names_read
-from celc_runtime.arrow.events.digits import is_worth_it, order_by_digits, places_of
+from celc_runtime.arrow.events.digits import (
+    ALONE,
+    InOrder,
+    Workers,
+    coded_texts,
+    in_order,
+    is_worth_it,
+    places_of,
+)
 from celc_runtime.arrow.events.event_order import Arrangement
 from celc_runtime.arrow.events.event_types import with_declared_types
+from celc_runtime.arrow.events.moving import moved_columns
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.late_rows import LateRows
-from celc_runtime.engine.arena.batch import NO_INTEGERS, disorder
+from celc_runtime.engine.arena.batch import NO_INTEGERS
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema
 
 _FEW = 1 << 12  # rows
 _STRING = pa.string().id
+_MOST_MOVED = 1 << 22  # rows: as many are moved at once where one run reads a table
 _FEW_TEXTS = 1 << 9  # rows whose texts Python puts in order faster than Arrow does
 
 
@@ -60,18 +71,20 @@ def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
 
 
 class Sorted(NamedTuple):
-    """A table in the order that a query reads, whose rows have not been moved yet.
+    """A table in the order that a query reads.
 
     table: the rows as they stand. order: int64, the rows in order; None: they stand in it.
-    numbered: the name of the column of row numbers that moved rows get. keys: uint64[rows], numbers
-    of keys that are equal where the keys are; None: not known. arranged: what sorting has shown of
-    few rows; None: not known. few: these rows as one batch; None: not made.
+    numbered: the name of the column of row numbers that moved rows get. moved: for each column its
+    values in order; None, or empty: they are moved when they are asked for. starts: int64, the rows
+    in order at which partitions begin; None: not known. arranged: what sorting has shown of few
+    rows; None: not known. few: these rows as one batch; None: not made.
     """
 
     table: pa.Table
     order: np.ndarray | None = None
     numbered: str | None = None
-    keys: tuple[np.ndarray, ...] | None = None
+    moved: tuple[pa.Array | None, ...] = ()
+    starts: np.ndarray | None = None
     arranged: Arrangement | None = None
     few: LateRows | pa.RecordBatch | None = None
 
@@ -80,13 +93,17 @@ class Sorted(NamedTuple):
         if self.order is None:
             return self.table.slice(first, end - first)
         chosen = whole_column(self.order[first:end], pa.int64())
-        if len(chosen) <= _FEW:
+        if len(chosen) <= _FEW and not self.moved:
             few = pc.take(self.table, chosen, boundscheck=False)
             return few.append_column(self.numbered, chosen)
         # Column by column: for a table Arrow asks its own threads, which costs more than it saves.
         columns = [
-            taken(one.chunk(0) if one.num_chunks == 1 else one, chosen)
-            for one in self.table.itercolumns()
+            (
+                taken(one.chunk(0) if one.num_chunks == 1 else one, chosen)
+                if moved is None
+                else moved.slice(first, end - first)
+            )
+            for one, moved in zip_longest(self.table.itercolumns(), self.moved)
         ]
         names = [*self.table.schema.names, self.numbered]
         return pa.Table.from_arrays([*columns, chosen], names)
@@ -98,18 +115,23 @@ class Sorted(NamedTuple):
 
     def begins(self, plan: Plan) -> np.ndarray:
         """int64: the rows in order at which partitions begin. There is a row."""
+        if self.starts is not None:
+            return self.starts
         changed = np.zeros(len(self.table), np.bool_)
         changed[0] = True
-        if self.keys is not None and self.order is not None:
-            for key in self.keys:
-                there = key[self.order]
-                changed[1:] |= there[1:] != there[:-1]
-            return np.flatnonzero(changed)
         found = columns_as_they_came(plan, plan.source.key_columns, self.table)
-        for column in (found or {}).values():
-            key = in_one_piece(column)
-            changed[1:] |= differs(key if self.order is None else taken(key, self.order))
+        for name, column in (found or {}).items():
+            key = self.moved_column(name)
+            if key is None:
+                key = in_one_piece(column)
+                key = key if self.order is None else taken(key, self.order)
+            changed[1:] |= differs(key)
         return np.flatnonzero(changed)
+
+    def moved_column(self, name: str) -> pa.Array | None:
+        """The values of a column in order, where they have been moved."""
+        place = self.table.schema.get_field_index(name)
+        return self.moved[place] if self.moved and place >= 0 else None
 
 
 def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
@@ -155,11 +177,15 @@ class _Known(NamedTuple):
 
 
 def order_for(
-    plan: Plan, table: pa.Table, kept: MutableMapping[object, Any] | None = None
+    plan: Plan,
+    table: pa.Table,
+    kept: MutableMapping[object, Any] | None = None,
+    workers: Workers = ALONE,
 ) -> Sorted:
     """A table with the order that the query reads. Equal rows keep their order.
 
     kept: where calls for one plan keep what they find alike (`Program.kept`); None: nowhere.
+    workers: the threads that sort a large table.
     """
     known = None if kept is None else kept.get("order")
     if known is not None and 1 < len(table) <= _FEW:
@@ -183,24 +209,24 @@ def order_for(
             by_values = _by_values([*pieces.values()])
             if not (by_values[1:] < by_values[:-1]).any():
                 return Sorted(table)
-            return _moving(plan, table, by_values)
+            return _moving(plan, table, by_values, workers)
         values = {name: whole_values(column) for name, column in pieces.items()}
         order, _, arranged = _in_order(plan, values)
         if order is None:
             return Sorted(table, arranged=arranged)
         numbered = _number_column(plan, table)
         return Sorted(table.combine_chunks(), order, numbered, arranged=arranged)
-    if strictly_increases(found[names[0]]):
+    if strictly_increases(found[names[0]], workers):
         return Sorted(table)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
-    if _ascend(columns):
+    if ascends(columns, workers):
         return Sorted(table)
     if is_worth_it(len(table)):
         keys = 0 if plan.interleaves else len(plan.source.key_columns)
-        by_digits = _by_digits(plan, table, columns[:keys], columns[keys:])
+        by_digits = _by_digits(plan, table, columns[:keys], columns[keys:], workers)
         if by_digits is not None:
             return by_digits
-    return _moving(plan, table, _by_values(columns))
+    return _moving(plan, table, _by_values(columns), workers)
 
 
 def _is_numbered(column: pa.ChunkedArray) -> bool:
@@ -282,91 +308,65 @@ def _moving(
     plan: Plan,
     table: pa.Table,
     order: np.ndarray,
-    keys: tuple[np.ndarray, ...] | None = None,
+    workers: Workers,
+    found: InOrder | None = None,
 ) -> Sorted:
-    """The table with an order that is another one than its own."""
+    """The table with an order that is another one than its own. found: what sorting by digits has
+    shown."""
     numbered = _number_column(plan, table)
     name = plan.source.type_name
     if is_worth_it(len(table)) and table.column_names.count(name) == 1:
-        types = with_declared_types(plan, table.column(name))
+        types = with_declared_types(plan, table.column(name), workers)
         table = table.set_column(table.column_names.index(name), name, types)
     # One piece of each column, because rows come from all over it.
-    return Sorted(table.combine_chunks(), order, numbered, keys)
+    table = table.combine_chunks()
+    if found is None or not len(found.places):
+        return Sorted(table, order, numbered)
+    columns = [one.chunk(0) for one in table.itercolumns()]
+    moved = moved_columns(columns, found.places, workers)
+    return Sorted(table, order, numbered, moved, found.begins)
 
 
 def _number_column(plan: Plan, table: pa.Table) -> str:
     return unused_name("row", [*table.schema.names, *names_read(plan)])
 
 
-def _ascend(columns: Sequence[pa.Array]) -> bool:
-    """Whether rows ascend by all columns. Most tables show in a few rows that they do not."""
-    rows = len(columns[0])
-    if len(columns) == 1 and _is_signed(columns[0]):
-        values = numbers(columns[0])[0]
-        return rows < 2 or not disorder(values[1:], values[0])[0]
-    for few in (_FEW, rows):
-        if not is_sorted([sortable(plain(column[:few])) for column in columns]):
-            return False
-        if few >= rows:
-            break
-    return True
-
-
 def _by_digits(
-    plan: Plan, table: pa.Table, keys: Sequence[pa.Array], orders: Sequence[pa.Array]
+    plan: Plan,
+    table: pa.Table,
+    keys: Sequence[pa.Array],
+    orders: Sequence[pa.Array],
+    workers: Workers,
 ) -> Sorted | None:
     """The rows by keys, then by order columns; None: they have no digits. Order columns in which
     the rows stand already are no digits of theirs."""
     places = []
-    for column in keys if orders and _ascend(orders) else (*keys, *orders):
-        found = places_of(column)
-        if found is None:
+    keys = [coded_texts(one, workers) for one in keys]
+    ascend = bool(orders) and (strictly_increases(orders[0], workers) or ascends(orders, workers))
+    for column in keys if ascend else (*keys, *orders):
+        one = places_of(column, workers)
+        if one is None:
             return None
-        places.append(found)
-    of_keys = tuple(one.values for one in places[: len(keys)])
-    return _moving(plan, table, order_by_digits(places), of_keys)
+        places.append(one)
+    found = in_order(places, workers, with_places=len(table) <= _MOST_MOVED)
+    if not (ascend and len(keys) == 1):
+        found = found._replace(begins=None)
+    for name, key in zip(plan.source.key_columns, keys, strict=False):
+        table = _with_codes(table, name, key)
+    return _moving(plan, table, found.order, workers, found)
+
+
+def _with_codes(table: pa.Table, name: str, coded: pa.Array) -> pa.Table:
+    """A table with the codes of a column of texts, which take less time to move."""
+    if table.column_names.count(name) != 1 or table.schema.field(name).type != pa.string():
+        return table
+    if 2 * len(coded.dictionary) > len(table):
+        return table
+    return table.set_column(table.column_names.index(name), name, coded)
 
 
 def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
     return all(is_ordered(column.type) for column in columns)
-
-
-def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether a column is of whole numbers or times, and strictly ascends. False if unsure.
-
-    Then the rows are sorted, whatever the other order columns hold.
-    """
-    if not _is_signed(column):
-        return False
-    before = None
-    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-        values = numbers(chunk)[0]
-        if not len(values):
-            continue
-        if before is None:
-            before, values = values[0], values[1:]
-        if len(values):
-            if any(disorder(values, before)):
-                return False
-            before = values[-1]
-    return True
-
-
-def _is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether a column has whole numbers of 64 bits with a sign, as kernels compare them."""
-    return is_whole(column) and column.type != pa.uint64()
-
-
-def is_sorted(columns: Sequence[pa.Array]) -> bool:
-    """Whether rows ascend by all columns, the first column first; NULL is before all values."""
-    undecided = np.ones(len(columns[0]), np.bool_)
-    undecided[0] = False
-    for column in columns:
-        order = order_of_neighbours(column, None)
-        if (undecided & (order < 0)).any():
-            return False
-        undecided &= order == 0
-    return True
 
 
 def is_sorted_stream(plan: Plan, batches: Iterable[pa.RecordBatch]) -> bool:

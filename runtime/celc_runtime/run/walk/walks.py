@@ -81,11 +81,11 @@ class WalkOfRun:
         return self._buffers(_FIRST_MATCHES, limit)
 
     def longer(self, output: Output) -> Output:
-        """Buffers with twice the room in place of empty ones that were full, as long as batches of
-        rows may become longer."""
+        """Buffers with eight times the room in place of empty ones that were full, as long as
+        batches of rows may become longer."""
         if not self.buffers_grow or len(output.rows) >= _MATCHES_PER_BATCH:
             return output
-        return self._buffers(2 * len(output.rows), int(output.limit[0]))
+        return self._buffers(8 * len(output.rows), int(output.limit[0]))
 
     def _buffers(self, matches: int, limit: int | None) -> Output:
         """Empty buffers for so many matches, or for the most that a batch has."""

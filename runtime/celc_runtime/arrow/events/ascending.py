@@ -1,0 +1,81 @@
+"""Whether rows stand in the order of columns already. Most tables show in a few rows that they do
+not, and large ones that do are looked through by threads side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import is_whole, numbers, order_of_neighbours, plain, sortable
+from celc_runtime.arrow.events.digits import ALONE, Workers
+from celc_runtime.engine.arena.batch import disorder
+
+_FEW = 1 << 12  # rows that are looked at first
+
+
+def ascends(columns: Sequence[pa.Array], workers: Workers) -> bool:
+    """Whether rows ascend by all columns. Most tables show in a few rows that they do not."""
+    rows = len(columns[0])
+    if len(columns) == 1 and _is_signed(columns[0]):
+        values = numbers(columns[0])[0]
+        return rows < 2 or not disorder(values[1:], values[0])[0]
+
+    def slice_ascends(first: int, end: int) -> bool:
+        first = max(0, first - 1)  # the row before is compared as well
+        return is_sorted([sortable(plain(one.slice(first, end - first))) for one in columns])
+
+    if not slice_ascends(0, min(_FEW, rows)):
+        return False
+    calls = [partial(slice_ascends, *one) for one in workers.slices(rows)]
+    return rows <= _FEW or all(workers.side_by_side(calls))
+
+
+def strictly_increases(column: pa.Array | pa.ChunkedArray, workers: Workers = ALONE) -> bool:
+    """Whether a column is of whole numbers or times, and strictly ascends. False if unsure.
+
+    Then the rows are sorted, whatever the other order columns hold.
+    """
+    if not _is_signed(column):
+        return False
+
+    def falls(values: np.ndarray, before: Any) -> bool:
+        return any(disorder(values, before))
+
+    before = None
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        values = numbers(chunk)[0]
+        if not len(values):
+            continue
+        if before is None:
+            before, values = values[0], values[1:]
+        if not len(values):
+            continue
+        if len(values) > _FEW and falls(values[:_FEW], before):
+            return False  # as most columns that do not ascend show
+        slices = workers.slices(len(values))
+        pieces = [(values[a:b], before if a == 0 else values[a - 1]) for a, b in slices]
+        if any(workers.side_by_side([partial(falls, *one) for one in pieces])):
+            return False
+        before = values[-1]
+    return True
+
+
+def _is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a column has whole numbers of 64 bits with a sign, as kernels compare them."""
+    return is_whole(column) and column.type != pa.uint64()
+
+
+def is_sorted(columns: Sequence[pa.Array]) -> bool:
+    """Whether rows ascend by all columns, the first column first; NULL is before all values."""
+    undecided = np.ones(len(columns[0]), np.bool_)
+    undecided[0] = False
+    for column in columns:
+        order = order_of_neighbours(column, None)
+        if (undecided & (order < 0)).any():
+            return False
+        undecided &= order == 0
+    return True
