@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from celc_runtime.arrow.arrays import plain_batch
 from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.events.sorting import is_sorted_stream, sort_columns
 from celc_runtime.chain.columns import source_of
@@ -17,8 +17,16 @@ from celc_runtime.plan.near.queries import SHARE
 from celc_runtime.plan.plan import Plan
 from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.inner import over_events
+from celc_runtime.run.by_keys import why_at_once
 
 from celc.diagnostics.errors import Diagnostic
+from celc.driver.large_inputs import (
+    TIMES,
+    gathered,
+    matches_in_ranges,
+    too_large,
+    usable_memory,
+)
 
 if TYPE_CHECKING:
     from celc_runtime.chain.streams.near.query import NearQuery
@@ -197,6 +205,7 @@ def matches_of(
     tables: Mapping[str, Any] | None = None,
     bounds: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    memory: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The matches in events that can be read more than once; `bounds`: `after` and `until` of a
     slice. threads: as for `match_table`; for several, all events are gathered.
@@ -204,6 +213,11 @@ def matches_of(
     If the events are sorted, they are matched batch by batch in bounded memory; a first reading
     finds this out. Other events are gathered and sorted. All events are gathered for a query with a
     parameter set, whose table is in `tables`, and for a query over queries.
+
+    memory: bytes that the run may take, about; None: half of what is free. Where gathered events
+    would take more, those of a query with PARTITION BY are read one range of keys after another
+    (`celc_runtime.run.by_keys`). Others are gathered all the same; with `memory` EventError is
+    raised for them.
     """
     plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
     plan = source_of(query.program).plan if plan.source.reads else plan
@@ -211,9 +225,19 @@ def matches_of(
     if alone and _is_sorted(query.plan, read):
         yield from query.match_arrow(_conformed(plan.of_inputs, read), **(bounds or {}))
         return
-    table = _gathered(plan.of_inputs, read)
-    given = {**(bounds or {}), **(tables or {})}
-    yield from query.match_table(table, threads=threads, **given).to_batches()
+    why = why_at_once(query.plan) or ("they give one slice" if bounds else "")
+    most = usable_memory() if memory is None else memory
+    limit = None if most is None or (why and memory is None) else most // TIMES
+    conformed = partial(_conformed, plan.of_inputs, read)
+    table = gathered(conformed, limit)
+    if table is not None:
+        given = {**(bounds or {}), **(tables or {})}
+        yield from query.match_table(table, threads=threads, **given).to_batches()
+        return
+    assert most is not None
+    if why:
+        raise too_large(query.program, why, most)
+    yield from matches_in_ranges(query.program, conformed, most, threads)
 
 
 def reads_more(query: CompiledQuery) -> bool:
@@ -254,7 +278,9 @@ def matches_together(
         for group in groups:
             yield from answers_of_sorted(group, _conformed(group.plan.of_inputs, read))
     else:
-        yield from answers_of_all(programs, _gathered(reading.plan.of_inputs, read))
+        table = gathered(partial(_conformed, reading.plan.of_inputs, read))
+        assert table is not None
+        yield from answers_of_all(programs, table)
 
 
 def _is_sorted(plan: Plan, read: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
@@ -276,8 +302,3 @@ def _conformed(
     for batch in read():
         yield conforming(plan, batch, rows)
         rows += len(batch)
-
-
-def _gathered(plan: Plan, read: Callable[[], Iterable[pa.RecordBatch]]) -> pa.Table:
-    gathered = [pa.Table.from_batches([plain_batch(batch)]) for batch in _conformed(plan, read)]
-    return pa.concat_tables(gathered, promote_options="default")

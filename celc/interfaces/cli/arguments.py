@@ -5,6 +5,7 @@ Long: a list of all commands and options.
 """
 
 import argparse
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -268,6 +269,13 @@ def _add_run(commands: Any) -> None:
         "read batch by batch by one, and gathered for more)",
     )
     run.add_argument(
+        "--memory",
+        type=_bytes,
+        metavar="SIZE",
+        help="such as 4GiB: how much a run may take, about (default: half of what is free); more "
+        "events of a query with PARTITION BY are read in several turns",
+    )
+    run.add_argument(
         "--match-id",
         action="store_true",
         help="a first column match_id, which tells each match from all others",
@@ -529,3 +537,17 @@ def _number_of(things: str) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+
+
+def _bytes(text: str) -> int:
+    """A size such as `4GiB`, in bytes."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]i?B)", text, re.IGNORECASE | re.ASCII)
+    size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    if size < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no size: give a number and a unit, such as 500MB or 4GiB"
+        )
+    return size

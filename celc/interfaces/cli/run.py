@@ -68,6 +68,10 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
     format = match_formats.format_of(arguments.output, arguments.format)
     match_formats.check_csv_safe(format, safe=arguments.csv_safe)
     check_near_of_run(arguments)
+    if format == "html" and arguments.memory is not None:
+        raise CommandProblem(
+            "a report shows all events, so that they are in memory: leave out --memory"
+        )
     form = form_of(arguments)
     paths, events_of = _queries_and_events(arguments)
     # The columns of the events are looked up only for a query that declares none.
@@ -103,7 +107,8 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
         # Rows are left out by the columns that are read, so each query leaves out its own.
         alone = format == "html" or arguments.max_matches is not None or damage.skips_bad_rows
         alone = alone or bool(bounds) or arguments.near or len({*outputs}) == 1
-        alone = alone or arguments.threads is not None  # queries that share a reading have one
+        # Queries that share a reading have one thread, and all its events.
+        alone = alone or arguments.threads is not None or arguments.memory is not None
         for names in _readings(queries, alone=alone):
             query, *others = (queries[name] for name in names)
             columns = wanted[query.name].with_others(wanted[one.name] for one in others)
@@ -118,7 +123,8 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
                 more = near, arguments.threads
                 _report(query, events, first, outs.of(query.name), tables, *more)
             else:
-                given = {"bounds": bounds.get(query.name), "threads": arguments.threads}
+                of_call = {"threads": arguments.threads, "memory": arguments.memory}
+                given = {"bounds": bounds.get(query.name), **of_call}
                 _match(query, events, first, outs.live(query), tables, given)
             events.tell_left_out()
             if first.are_all:
@@ -333,7 +339,7 @@ def _match(
     given: Mapping[str, Any],
 ) -> None:
     """The matches of one query. `tables` are those of its parameter set; `given`: the bounds of a
-    slice, and the number of threads, as `matches_of` takes them."""
+    slice, the number of threads and the memory, as `matches_of` takes them."""
     try:
         with shown(events.size, query.name) as bar:
             read = partial(events.batches, bar.read if bar is not None else None)

@@ -58,6 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise CommandProblem(
                 "a report of MATCH_RECOGNIZE is made by one thread: leave out --threads"
             )
+        if arguments.memory is not None:
+            raise CommandProblem(
+                "the rows of MATCH_RECOGNIZE are all in memory: --memory is for queries of CEL"
+            )
         with (
             output_of(output, format) as out,
             damage_of(arguments, origins, inputs, [output]) as damage,

@@ -91,6 +91,7 @@ def _refuse_options(arguments: argparse.Namespace, format: str) -> None:
         "--time-format": arguments.time_format,
         "--time-zone": arguments.time_zone != "UTC",
         "--query": arguments.query,
+        "--memory": arguments.memory is not None,
     }
     for option, is_given in given.items():
         if is_given:

@@ -296,7 +296,9 @@ NewRun: TypeAlias = Callable[[Program, RunOptions], ReadsParts]
 # --- the answer -----------------------------------------------------------------------------------
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
+    """The matches of some rows, and what their runs warn of at their end."""
+
     batches: list[pa.RecordBatch]
     seen: Seen
 
@@ -311,6 +313,22 @@ def answer_of_parts(
 ) -> list[pa.RecordBatch] | None:
     """The rows of the answer, in the order in which one run gives them; None: one run has to say
     what is wrong with an event. new: makes a run."""
+    answer = answer_with_seen(program, rows, parts, options, threads, new)
+    if answer is None:
+        return None
+    warn_at_the_end(program.plan, *answer.seen)
+    return answer.batches
+
+
+def answer_with_seen(
+    program: Program,
+    rows: Sorted,
+    parts: Sequence[Part],
+    options: RunOptions,
+    threads: int,
+    new: NewRun = run_of,
+) -> Answer | None:
+    """The same, with what a run over all parts would warn of at its end, and does not yet."""
     plan, options = program.plan, replace(options, numbered=rows.numbered)
     try:
         if plan.asks_for_clock and options.clock is None and plan.choice.clock is None:
@@ -320,8 +338,7 @@ def answer_of_parts(
     except EventError:
         return None
     seen = reduce(Seen.and_later, (one.seen for one in answers))
-    warn_at_the_end(plan, *seen)
-    return [batch for one in answers for batch in one.batches]
+    return Answer([batch for one in answers for batch in one.batches], seen)
 
 
 def _clock(program: Program, rows: Sorted, parts: Sequence[Part], threads: int) -> int | None:
@@ -336,7 +353,7 @@ def _clock(program: Program, rows: Sorted, parts: Sequence[Part], threads: int) 
 
 def answer_of_part(
     program: Program, rows: Sorted, part: Part, options: RunOptions, new: NewRun = run_of
-) -> _Answer:
+) -> Answer:
     """What a run over a part answers."""
     before = part.first
     options = replace(
@@ -352,4 +369,4 @@ def answer_of_part(
             for batch in rows.batches(first, end, _MOST_AT_ONCE):
                 found += run.push(batch)
     found += run.rest()
-    return _Answer(found, run.seen)
+    return Answer(found, run.seen)

@@ -38,6 +38,7 @@ def check_near_of_run(arguments: argparse.Namespace) -> None:
         "--max-matches": arguments.max_matches is not None,
         "--match-id": arguments.match_id,
         "--threads": arguments.threads is not None,
+        "--memory": arguments.memory is not None,
     }
     check_near(arguments, of_matches)
 

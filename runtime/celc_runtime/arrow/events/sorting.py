@@ -74,7 +74,8 @@ class Sorted(NamedTuple):
     """A table in the order that a query reads.
 
     table: the rows as they stand. order: int64, the rows in order; None: they stand in it.
-    numbered: the name of the column of row numbers that moved rows get. moved: for each column its
+    numbered: the name of the column of row numbers that moved rows get, if the table has none of
+    this name. moved: for each column its
     values in order; None, or empty: they are moved when they are asked for. starts: int64, the rows
     in order at which partitions begin; None: not known. arranged: what sorting has shown of few
     rows; None: not known. few: these rows as one batch; None: not made.
@@ -95,7 +96,7 @@ class Sorted(NamedTuple):
         chosen = whole_column(self.order[first:end], pa.int64())
         if len(chosen) <= _FEW and not self.moved:
             few = pc.take(self.table, chosen, boundscheck=False)
-            return few.append_column(self.numbered, chosen)
+            return self._numbered(few, chosen)
         # Column by column: for a table Arrow asks its own threads, which costs more than it saves.
         columns = [
             (
@@ -105,8 +106,12 @@ class Sorted(NamedTuple):
             )
             for one, moved in zip_longest(self.table.itercolumns(), self.moved)
         ]
-        names = [*self.table.schema.names, self.numbered]
-        return pa.Table.from_arrays([*columns, chosen], names)
+        return self._numbered(pa.Table.from_arrays(columns, self.table.schema.names), chosen)
+
+    def _numbered(self, rows: pa.Table, numbers: pa.Array) -> pa.Table:
+        if self.numbered in self.table.schema.names:
+            return rows
+        return rows.append_column(self.numbered, numbers)
 
     def batches(self, first: int, end: int, most: int) -> Iterator[pa.RecordBatch]:
         """The same in batches of at most `most` rows, which are moved when they are asked for."""

@@ -36,16 +36,17 @@ _ACCEPTED = (
 )
 
 
-def table_of(program: Program, events: Any) -> pa.Table:
+def table_of(program: Program, events: Any, rows_seen: int = 0) -> pa.Table:
     """The columns that a query reads, of events in any form that has columns.
 
-    Raises TypeError for a value without columns, EventError if a column is missing or there twice.
+    rows_seen: of a table or a batch, the number of rows before. Raises TypeError for a value
+    without columns, EventError if a column is missing or there twice.
     """
     if isinstance(events, EventsBetween):
         return events.stretch.of_events(program.plan, table_of(program, _reduced(program, events)))
     columns = _columns_of(program, events)
     if isinstance(columns, pa.Table):
-        return _narrowed(program, columns)
+        return _narrowed(program, columns, rows_seen)
     narrow = [_narrowed(program, pa.Table.from_batches([batch])) for batch in columns]
     if not narrow:
         names = program.file_schema.names
