@@ -1,9 +1,10 @@
-"""`match(df, plan="joins")` beside the kernel: twelve shapes of query, and twelve others.
+"""`match(df, plan="joins")` beside the kernel: 48 shapes of query, and one band.
 
     python benchmarks/joins.py [--events N] [--limit SECONDS] [--only WORDS] [--choices] [--record]
 
 The rule of `plan="auto"` is made from the first twelve and from one band over windows of several
-lengths, and tried on the other twelve. The last shape is the band over 400,000 events of two types.
+lengths, and tried on twelve others. The fresh ones were written when the rule was done. The last
+shape is the band over 400,000 events of two types.
 Events come one at a time, of three types. Windows are in events' time: wide ones have a tenth of
 all events, narrow ones fifty events. Both ways must find the same matches.
 
@@ -99,6 +100,44 @@ TRIED_ON = {
     "a chain of four with keys, wide": "(A AS x ; B AS y ; C AS z ; A AS w) FILTER x.id = y.id "
     "AND y.id = z.id AND z.id = w.id WITHIN wide [ts]",
 }
+FRESH = {
+    "band of the other value, wide": "(A AS x ; B AS y) FILTER ABS(x.u - y.u) < 1e-4 "
+    "WITHIN wide [ts]",
+    "band of a product, wide": "(A AS x ; B AS y) FILTER ABS(x.v * x.u - y.v) < 1e-4 "
+    "WITHIN wide [ts]",
+    "narrower band, wide": "(A AS x ; B AS y) FILTER ABS(x.v - y.v) < 1e-6 WITHIN wide [ts]",
+    "band of whole numbers, wide": "(A AS x ; B AS y) FILTER ABS(x.id - y.id) <= 1 "
+    "WITHIN wide [ts]",
+    "band by BETWEEN, wide": "(A AS x ; B AS y) FILTER y.v BETWEEN x.v - 1e-4 AND x.v + 1e-4 "
+    "WITHIN wide [ts]",
+    "band of two comparisons, wide": "(A AS x ; B AS y) FILTER y.v > x.v AND y.v < x.v + 1e-4 "
+    "WITHIN wide [ts]",
+    "band and greater, wide": f"(A AS x ; B AS y) FILTER {_BAND} AND x.u < y.u WITHIN wide [ts]",
+    "band behind a rare event, wide": f"(A AS x ; B AS y) FILTER x.u > 0.99 AND {_BAND} "
+    "WITHIN wide [ts]",
+    "band of either type, wide": f"((A OR C) AS x ; B AS y) FILTER {_BAND} WITHIN wide [ts]",
+    "band over C, wide": f"(A AS x ; C AS z ; B AS y) FILTER {_BAND} AND x.id = z.id "
+    "WITHIN wide [ts]",
+    "band in many parts, wide": f"(A AS x ; B AS y) FILTER {_BAND} PARTITION BY id "
+    "WITHIN wide [ts]",
+    "band in events, wide": f"(A AS x ; B AS y) FILTER {_BAND} WITHIN wide EVENTS",
+    "two keys, wide": "(A AS x ; B AS y) FILTER x.id = y.id AND x.few = y.few WITHIN wide [ts]",
+    "key and rising, wide": "(A AS x ; B AS y) FILTER x.id = y.id AND x.v < y.v WITHIN wide [ts]",
+    "key of few and a rare event, wide": "(A AS x ; B AS y) FILTER x.few = y.few AND x.v > 0.999 "
+    "WITHIN wide [ts]",
+    "key, one type twice, wide": "(A AS x ; A AS y) FILTER x.id = y.id WITHIN wide [ts]",
+    "key of either type, narrow": "((A OR C) AS x ; B AS y) FILTER x.id = y.id WITHIN 50 [ts]",
+    "key, then any, narrow": "(A AS x ; B AS y ; C AS z) FILTER x.id = y.id WITHIN 50 [ts]",
+    "parts in a chain, wide": "(A AS x ; B AS y ; C AS z) PARTITION BY id WITHIN wide [ts]",
+    "parts of few, narrow": "(A AS x ; B AS y) PARTITION BY few WITHIN 50 [ts]",
+    "rare begin, any end, wide": "(A AS x ; B AS y) FILTER x.v > 0.9999 WITHIN wide [ts]",
+    "absence of a rare event, narrow": "(A AS x ; !(C AS z FILTER z.v > 0.99) ; B AS y) "
+    "WITHIN 20 [ts]",
+    "ALL of three with keys, wide": "(A AS x ALL B AS y ALL C AS z) FILTER x.id = y.id "
+    "AND y.id = z.id WITHIN wide [ts]",
+    "equal numbers of three, narrow": "(A AS x ; B AS y ; C AS z) FILTER x.few = y.few "
+    "AND y.few = z.few WITHIN 50 [ts]",
+}
 SHAPES = {
     **{name: Shape(formula) for name, formula in MADE_FROM.items()},
     **{
@@ -109,6 +148,7 @@ SHAPES = {
         for length in WINDOWS
     },
     **{name: Shape(formula) for name, formula in TRIED_ON.items()},
+    **{f"fresh: {name}": Shape(formula) for name, formula in FRESH.items()},
     "band over 400,000 events of two types": Shape(
         f"(A AS x ; B AS y) FILTER {_BAND} WITHIN 20000 [ts]", 2, "AB"
     ),

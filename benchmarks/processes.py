@@ -92,6 +92,19 @@ def worker_peak() -> Iterator[Peak]:
     peak.bytes = max((_bytes_of(pid, "VmHWM") for pid in _workers(dict(_stats()))), default=0)
 
 
+def end_workers() -> None:
+    """End Spark's Python workers, which keep memory of earlier jobs. Spark forks new ones when it
+    needs them."""
+    stats = dict(_stats())
+    found = _workers(stats)
+    for pid in found:
+        if stats[pid][0] in found:  # the parent of the others is the daemon that forks them
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue  # it has just ended
+
+
 def _forget_peaks(pids: Iterable[int]) -> None:
     for pid in pids:
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from processes import seconds_of, worker_peak
+from processes import end_workers, seconds_of, worker_peak
 from pyarrow import parquet
 from scale_queries import FITTED, TEXT, Compiled, Design, compiled, write
 
@@ -53,7 +53,7 @@ def amounts(design: Design, rows: int, matches: int) -> Batch:
     return Batch(
         rows=rows,
         keys=max(1, rows // design.rows_of_key) if design.key else 1,
-        relevant=design.share,
+        relevant=design.share * design.passing,
         matches=matches,
         in_window=design.in_window,
         tasks=design.tasks if design.key else 1,
@@ -71,8 +71,8 @@ def measured(
         for design in designs:
             made = compiled(design)
             spark.conf.set("spark.sql.shuffle.partitions", str(design.tasks))
-            if design not in FITTED[:WARM_UP]:
-                _run_once(spark, design, folder)  # workers make machine code
+            end_workers()  # those of another design keep its memory
+            _run_once(spark, design, folder)  # workers start, and make machine code
             for rows in sizes:
                 data = write(folder / "events", design, rows)
                 runs = [

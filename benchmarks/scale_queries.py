@@ -35,7 +35,8 @@ class Design(NamedTuple):
     """A query, and what its events are like.
 
     numbers, texts: columns besides key, v, n and ts. share: of the rows that have one of the types
-    that the query names. rows_of_key: for each key. in_window: such rows of a key in a window.
+    that the query names; passing: of these, those that pass a condition on one event. rows_of_key:
+    for each key. in_window: rows of these types of a key in a window.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Design(NamedTuple):
     text_key: bool = False
     key: bool = True
     share: float = 0.3
+    passing: float = 1.0
     rows_of_key: int = 100
     in_window: float = 3.0
     tasks: int = 4
@@ -116,6 +118,56 @@ FITTED = (
     Design("last", _ABC, "LAST *", share=0.5, in_window=12, rows_of_key=1000),
     Design("one key", _ABC, key=False, share=0.1, in_window=4),
     Design("sixteen tasks", _ABC, share=0.5, tasks=16),
+    # Several numbers at once, so that what each costs is told apart.
+    Design("wide pairs", _AB, types="AB", numbers=4, share=0.9, rows_of_key=200, in_window=6),
+    Design(
+        "wide search",
+        f"({_AB}) FILTER a.v + b.v > 1",
+        types="AB",
+        numbers=2,
+        texts=1,
+        share=0.7,
+        rows_of_key=400,
+        in_window=8,
+    ),
+    Design(
+        "narrow answers of wide rows",
+        _ABC,
+        "a[v], c[n]",
+        numbers=3,
+        texts=2,
+        share=0.4,
+        in_window=4,
+    ),
+    Design(
+        "four events, one shown",
+        "A AS a ; B AS b ; C AS c ; D AS d",
+        "d[v]",
+        types="ABCD",
+        numbers=1,
+        share=0.8,
+        in_window=6,
+    ),
+    Design(
+        "few rows with texts",
+        _AB,
+        "a[t0], b[v]",
+        types="AB",
+        numbers=2,
+        texts=2,
+        share=0.05,
+        in_window=2,
+    ),
+    Design("text key, wide", _ABC, text_key=True, numbers=3, share=0.6, rows_of_key=50),
+    Design("eight tasks", _AB, types="AB", numbers=1, texts=1, tasks=8),
+    Design(
+        "equal pairs",
+        f"({_AB}) FILTER a.n = b.n",
+        types="AB",
+        numbers=1,
+        share=1.0,
+        in_window=20,
+    ),
 )
 
 FRESH = (
@@ -136,6 +188,7 @@ FRESH = (
         types="AB",
         numbers=3,
         share=0.8,
+        passing=0.75,
         rows_of_key=300,
         in_window=10,
     ),

@@ -50,12 +50,12 @@ class Streamed(NamedTuple):
         return Stream(
             rows=rows,
             keys=self.keys(rows),
-            relevant=design.share,
+            relevant=design.share * design.passing,
             matches=matches,
             in_window=design.in_window,
             tasks=design.tasks,
             text=TEXT,
-            state=rows * design.share * self.batches,
+            state=rows * design.share * design.passing * self.batches,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import uuid
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -262,6 +263,7 @@ def test_the_choice_between_both_ways(
     with interpreted():
         query = celc.compile(_PAIR)
         either = celc.compile(_PAIR.replace(";", "ALL"))
+        of_events = celc.compile(re.sub("WITHIN .*", "WITHIN 8 EVENTS", _PAIR), order_by="ts")
         no_band = celc.compile(_PAIR.replace("ABS(x.v - y.v) < 0.5", "x.v < y.v"))
         keyed = celc.compile(_PAIR.replace("FILTER", "FILTER x.v = y.v AND"))
         # The key ties x and w, and the band x and y.
@@ -274,6 +276,7 @@ def test_the_choice_between_both_ways(
     # 33 events of either type in 325 seconds; with ALL, each with those of the minute after it too.
     assert "its own code compares about 201 pairs of 66 events, which are few" in few
     assert "about 402 pairs of 66 events" in either.explain_plan(files)
+    assert "about 132 pairs of 66 events" in of_events.explain_plan(files)
     assert "keeps two events in a narrow band" in no_band.explain_plan(files)
     monkeypatch.setattr(joins, "_FEW_COMPARED", 100)
     monkeypatch.setattr(joins, "_FEW_FOR_EACH", 1)

@@ -80,8 +80,8 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
     bands = joins.untied if isinstance(program.update, Keyed) else joins.bands
     if not bands:
         return "equal keys tie the events in a narrow band, and its own code finds these at once"
-    if plan.matching.window is None or plan.matching.window.unit == "EVENTS":
-        return "it has no window of time"
+    if plan.matching.window is None:
+        return "it has no window"
     rows = needed_columns(plan, events)
     if why := why_not_read_twice(rows):
         return f"{why} (to see how many events a window has)"
@@ -130,6 +130,8 @@ def _compared(
     span = max(numbers, default=0) - min(numbers, default=0)
     if plan.source.type_of(name) == "DATE":
         span *= MICROSECONDS_PER_DAY
+    if plan.matching.window.unit == "EVENTS":
+        span = count / partitions
     share = min(1.0, plan.matching.window.size / span) if span > 0 else 1.0
     numbers_of = dict(zip(counted, found[4:], strict=True))
     pairs = sum(
