@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 from celc_runtime.arrow.arrays import plain_batch
@@ -23,35 +24,51 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current")
 _FREE = Path("/proc/meminfo")
 
 
-def gathered(read: Read, most: int | None = None) -> pa.Table | None:
-    """All events as one table; None where they take more than `most` bytes."""
-    found, size = [], 0
-    for batch in map(plain_batch, read()):
-        size += batch.nbytes
+class TooMany(NamedTuple):
+    """Events that do not fit: those that were read, and the others."""
+
+    read: list[pa.Table]
+    others: Iterator[pa.RecordBatch]
+
+
+def gathered(read: Read, most: int | None = None) -> pa.Table | TooMany:
+    """All events as one table, if they do not take more than `most` bytes."""
+    found, size, others = [], 0, iter(read())
+    for batch in others:
+        found.append(pa.Table.from_batches([plain_batch(batch)]))
+        size += found[-1].nbytes
         if most is not None and size > most:
-            return None
-        found.append(pa.Table.from_batches([batch]))
+            return TooMany(found, others)
     return pa.concat_tables(found, promote_options="default")
 
 
 def matches_in_ranges(
-    program: Program, read: Read, memory: int, threads: int | None
+    program: Program, known: TooMany, read: Read, memory: int, threads: int | None
 ) -> Iterator[pa.RecordBatch]:
     """The matches of a keyed query, with as many events in memory as fit into so many bytes.
 
-    A key whose events do not fit is read all the same.
+    known: what was read of the events once. A key whose events do not fit is read all the same.
     """
     keys, size = Keys(program), 0
-    for batch in read():
-        keys.add(batch)
-        few = plain_batch(batch.slice(0, _FEW))
-        size += few.nbytes * len(batch) // max(1, len(few))
+    while known.read:
+        # Each is dropped before the others are read.
+        for batch in known.read.pop(0).to_batches():
+            size += _bytes_of(keys, batch)
+    for batch in known.others:
+        size += _bytes_of(keys, batch)
     ranges = keys.ranges(-(-size * TIMES // memory))
     return matches_by_keys(program, read, ranges, threads)
 
 
+def _bytes_of(keys: Keys, batch: pa.RecordBatch) -> int:
+    """The bytes of a batch, about, whose keys are looked at."""
+    keys.add(batch)
+    few = plain_batch(batch.slice(0, _FEW))
+    return int(few.nbytes * len(batch) // max(1, len(few)))
+
+
 def usable_memory() -> int | None:
-    """Half of the memory that is free for this process, in bytes; None where it is not known."""
+    """Three quarters of the memory that is free, in bytes; None where it is not known."""
     free = []
     try:
         lines = dict(line.split(":", 1) for line in _FREE.read_text().splitlines())
@@ -60,7 +77,7 @@ def usable_memory() -> int | None:
         free.append(int(most) - int(held))
     except (OSError, KeyError, ValueError):  # no Linux, no container, or one without a limit
         pass
-    return max(1, min(free) // 2) if free else None
+    return max(1, min(free) * 3 // 4) if free else None
 
 
 def too_large(program: Program, why: str, memory: int) -> EventError:

@@ -214,10 +214,10 @@ def matches_of(
     finds this out. Other events are gathered and sorted. All events are gathered for a query with a
     parameter set, whose table is in `tables`, and for a query over queries.
 
-    memory: bytes that the run may take, about; None: half of what is free. Where gathered events
-    would take more, those of a query with PARTITION BY are read one range of keys after another
-    (`celc_runtime.run.by_keys`). Others are gathered all the same; with `memory` EventError is
-    raised for them.
+    memory: bytes that the run may take, about; None: three quarters of what is free. Where gathered
+    events would take more, those of a query with PARTITION BY are read one range of keys after
+    another (`celc_runtime.run.by_keys`). Others are gathered all the same; with `memory` EventError
+    is raised for them.
     """
     plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
     plan = source_of(query.program).plan if plan.source.reads else plan
@@ -229,15 +229,15 @@ def matches_of(
     most = usable_memory() if memory is None else memory
     limit = None if most is None or (why and memory is None) else most // TIMES
     conformed = partial(_conformed, plan.of_inputs, read)
-    table = gathered(conformed, limit)
-    if table is not None:
+    found = gathered(conformed, limit)
+    if isinstance(found, pa.Table):
         given = {**(bounds or {}), **(tables or {})}
-        yield from query.match_table(table, threads=threads, **given).to_batches()
+        yield from query.match_table(found, threads=threads, **given).to_batches()
         return
     assert most is not None
     if why:
         raise too_large(query.program, why, most)
-    yield from matches_in_ranges(query.program, conformed, most, threads)
+    yield from matches_in_ranges(query.program, found, conformed, most, threads)
 
 
 def reads_more(query: CompiledQuery) -> bool:
@@ -279,7 +279,7 @@ def matches_together(
             yield from answers_of_sorted(group, _conformed(group.plan.of_inputs, read))
     else:
         table = gathered(partial(_conformed, reading.plan.of_inputs, read))
-        assert table is not None
+        assert isinstance(table, pa.Table), "no size was given that it may have"
         yield from answers_of_all(programs, table)
 
 

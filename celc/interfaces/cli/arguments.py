@@ -272,8 +272,8 @@ def _add_run(commands: Any) -> None:
         "--memory",
         type=_bytes,
         metavar="SIZE",
-        help="such as 4GiB: how much a run may take, about (default: half of what is free); more "
-        "events of a query with PARTITION BY are read in several turns",
+        help="such as 4GiB: how much a run may take, about (default: three quarters of what is "
+        "free); more events of a query with PARTITION BY are read in several turns",
     )
     run.add_argument(
         "--match-id",
