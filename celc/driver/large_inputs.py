@@ -84,5 +84,6 @@ def too_large(program: Program, why: str, memory: int) -> EventError:
     """The error that events do not fit the memory that was given."""
     return EventError(
         f"query {program.name!r}: the events do not fit {memory:,} bytes of memory, and they have "
-        f"to be there together, because {why}"
+        f"to be there together, because {why}: give more memory, or sort the events by the order "
+        "of the query"
     )
