@@ -22,7 +22,7 @@ from celc.codegen.rules import Rules
 from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, raise_all
 from celc.diagnostics.source import Source, Span
-from celc.driver.pipeline import Compilation, CompiledFile, compiled_file, compiled_tree
+from celc.driver.pipeline import Compilation, CompiledFile, compiled_file
 from celc.driver.shapes import Row, Shape, shape_of
 from celc.options import Options
 from celc.parse import syntax
@@ -191,7 +191,7 @@ def _results(
             try:
                 look(doing="reading the text")
                 tree, tokens = parse_with_tokens(source, known)
-                file = compiled_tree(tree, source, options, table, deadline)
+                file = compiled_file(source, options, table, deadline, tree=tree)
             except CelError as problem:
                 yield problem
                 continue

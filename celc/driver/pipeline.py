@@ -264,21 +264,14 @@ def compiled_file(
     table: KnownTable | None,
     deadline: Deadline,
     updates: frozenset[type[Update]] = EVERY_UPDATE,
+    tree: File | None = None,
 ) -> CompiledFile:
-    """All passes for the queries of one file, while the deadline runs. Raises CelError."""
+    """All passes for the queries of one file, while the deadline runs. Raises CelError.
+
+    tree: that of the file, where it was parsed already.
+    """
     look(doing="reading the text")
-    return compiled_tree(parse(source), source, options, table, deadline, updates)
-
-
-def compiled_tree(
-    file: File,
-    source: Source,
-    options: Options,
-    table: KnownTable | None,
-    deadline: Deadline,
-    updates: frozenset[type[Update]] = EVERY_UPDATE,
-) -> CompiledFile:
-    """The passes after the parser; see `compiled_file`."""
+    file = parse(source) if tree is None else tree
     _verify("parse", "syntax tree", lambda: verify.syntax_tree(file, source))
     look(doing="looking up names and types")
     order_by, ties = options.order_by, options.ties

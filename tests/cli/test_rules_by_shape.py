@@ -101,10 +101,10 @@ def test_a_shape_does_not_depend_on_other_rules_or_on_layout() -> None:
 
 
 def test_rules_of_a_shape_that_for_each_refuses_stay_alone(monkeypatch: Any) -> None:
-    def refused(source: Source, *rest: Any) -> Any:
+    def refused(source: Source, *rest: Any, **more: Any) -> Any:
         if source.name.startswith("shape_"):
             raise CelError(source, ())
-        return compiled_file(source, *rest)
+        return compiled_file(source, *rest, **more)
 
     monkeypatch.setattr(by_shape, "compiled_file", refused)
     compilation = compile_by_shape(_RULES, Options(("ts",)))
