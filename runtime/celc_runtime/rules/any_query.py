@@ -29,6 +29,7 @@ from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import Reads, ReadsParts, ReadsRanges, read_all
 from celc_runtime.run.parts import ROWS_THAT_PAY, NewRun, answer_of_parts, parts_of, threads_of
 from celc_runtime.run.run_of import compact_run, run_of
+from celc_runtime.run.seen import warn_at_the_end
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.threads import workers_of
 from celc_runtime.run.walk.compact import are_graphs
@@ -224,7 +225,11 @@ def _in_parts(
         except EventError:
             return None  # one run says what is wrong
     parts = parts_of(program, rows, count)
-    return answer_of_parts(program, rows, parts, options, count, new) if parts else None
+    answer = answer_of_parts(program, rows, parts, options, count, new) if parts else None
+    if answer is None:
+        return None
+    warn_at_the_end(program.plan, *answer.seen)
+    return answer.batches
 
 
 def with_tables(program: Program, tables: Mapping[str, Any]) -> Program:

@@ -30,10 +30,11 @@ from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import read_all
 from celc_runtime.run.parts import (
+    MOST_AT_ONCE,
     ROWS_THAT_PAY,
     Answer,
     Part,
-    answer_with_seen,
+    answer_of_parts,
     parts_of,
     threads_of,
 )
@@ -46,7 +47,6 @@ Read = Callable[[], Iterable[pa.RecordBatch]]
 """Reads the events from their beginning, as often as it is called, in the columns of a query."""
 
 _SAMPLED = 1 << 12  # rows of a batch whose keys are looked at
-_MOST_AT_ONCE = 1 << 22  # rows of a batch
 
 
 def why_at_once(plan: Plan) -> str:
@@ -92,16 +92,20 @@ class KeyRange(NamedTuple):
 
 
 class Keys:
-    """Some of the first keys of events, batch by batch, as many of each thousand."""
+    """Some of the first keys of events, up to 4,096 of each batch."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._found: list[pa.Array] = []
+        self._rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Look at a batch of events."""
-        few = batch.slice(0, _SAMPLED) if len(batch) <= _SAMPLED else _spread(batch)
-        self._found.append(_key(self._program, table_of(self._program, few)))
+        """Look at the next batch of events. Raises EventError for a column that is derived."""
+        key = _key(self._program, table_of(self._program, batch, self._rows))
+        self._rows += len(batch)
+        if len(key) > _SAMPLED:
+            key = key.take(np.linspace(0, len(key) - 1, _SAMPLED).astype(np.int64))
+        self._found.append(key)
 
     def ranges(self, wanted: int) -> list[KeyRange]:
         """About so many ranges with about equally many events; fewer where keys are few."""
@@ -115,11 +119,6 @@ class Keys:
             KeyRange(low, high)
             for low, high in zip([None, *borders], [*borders, None], strict=True)
         ]
-
-
-def _spread(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows from all over a batch."""
-    return batch.take(pa.array(np.linspace(0, len(batch) - 1, _SAMPLED).astype(np.int64)))
 
 
 def _key(program: Program, table: pa.Table) -> pa.Array:
@@ -150,10 +149,10 @@ def _answer(program: Program, rows: Sorted, threads: int, options: RunOptions) -
     """The matches of the events of a range."""
     count = len(rows.table)
     parts = parts_of(program, rows, threads) or [Part(0, 0, count, count)]
-    answer = answer_with_seen(program, rows, parts, options, threads)
+    answer = answer_of_parts(program, rows, parts, options, threads)
     if answer is None:
         run = run_of(program, replace(options, numbered=rows.numbered))
-        for _ in read_all(run, rows.batches(0, count, _MOST_AT_ONCE)):
+        for _ in read_all(run, rows.batches(0, count, MOST_AT_ONCE)):
             pass
         raise AssertionError("one run reads what several could not")
     return answer
@@ -165,7 +164,7 @@ def _clock(
     """The key of the greatest time of all events; None where one is wrong, which a run says."""
     try:
         found = [
-            latest_time(program.plan, rows.batches(0, len(rows.table), _MOST_AT_ONCE))
+            latest_time(program.plan, rows.batches(0, len(rows.table), MOST_AT_ONCE))
             for rows, _ in (_in_order(program, read, one, threads) for one in ranges)
         ]
     except EventError:

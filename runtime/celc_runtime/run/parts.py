@@ -54,7 +54,7 @@ from celc_runtime.run.ranges import (
     worthwhile,
 )
 from celc_runtime.run.run_of import run_of
-from celc_runtime.run.seen import Seen, warn_at_the_end
+from celc_runtime.run.seen import Seen
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.threads import side_by_side, threads_for, workers_of
 
@@ -75,7 +75,7 @@ milliseconds of one on, since to make two runs and to start a thread takes two; 
 take least for a row, 12 nanoseconds, are read so far then (`benchmarks/threads.py --only
 predicted`)."""
 
-_MOST_AT_ONCE = 1 << 22  # rows of a batch
+MOST_AT_ONCE = 1 << 22  # rows of a batch
 
 
 class Part(NamedTuple):
@@ -310,25 +310,9 @@ def answer_of_parts(
     options: RunOptions,
     threads: int,
     new: NewRun = run_of,
-) -> list[pa.RecordBatch] | None:
-    """The rows of the answer, in the order in which one run gives them; None: one run has to say
-    what is wrong with an event. new: makes a run."""
-    answer = answer_with_seen(program, rows, parts, options, threads, new)
-    if answer is None:
-        return None
-    warn_at_the_end(program.plan, *answer.seen)
-    return answer.batches
-
-
-def answer_with_seen(
-    program: Program,
-    rows: Sorted,
-    parts: Sequence[Part],
-    options: RunOptions,
-    threads: int,
-    new: NewRun = run_of,
 ) -> Answer | None:
-    """The same, with what a run over all parts would warn of at its end, and does not yet."""
+    """The rows of the answer, in the order in which one run gives them, and what it would warn of;
+    None: one run has to say what is wrong with an event. new: makes a run."""
     plan, options = program.plan, replace(options, numbered=rows.numbered)
     try:
         if plan.asks_for_clock and options.clock is None and plan.choice.clock is None:
@@ -345,7 +329,7 @@ def _clock(program: Program, rows: Sorted, parts: Sequence[Part], threads: int) 
     """The key of the greatest time in the table."""
 
     def latest(part: Part) -> int | None:
-        return latest_time(program.plan, rows.batches(part.start, part.later, _MOST_AT_ONCE))
+        return latest_time(program.plan, rows.batches(part.start, part.later, MOST_AT_ONCE))
 
     found = side_by_side([partial(latest, part) for part in parts], threads)
     return max((one for one in found if one is not None), default=None)
@@ -366,7 +350,7 @@ def answer_of_part(
     ):
         if first < end:
             found += run.turn(is_own=is_own)
-            for batch in rows.batches(first, end, _MOST_AT_ONCE):
+            for batch in rows.batches(first, end, MOST_AT_ONCE):
                 found += run.push(batch)
     found += run.rest()
     return Answer(found, run.seen)

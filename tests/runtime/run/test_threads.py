@@ -144,7 +144,7 @@ def test_a_part_writes_into_its_own_arrays_alone(tmp_path: Path) -> None:
         )
         assert found is not None
         one = query.match_table(table, threads=1)
-        assert pa.Table.from_batches(found, query.output_schema).equals(one)
+        assert pa.Table.from_batches(found.batches, query.output_schema).equals(one)
 
 
 @pytest.mark.usefixtures("small_parts")
