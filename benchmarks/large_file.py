@@ -5,8 +5,9 @@
 The events are those of `events` and `alarms` of `field`, in the order of time. The file
 is made piece by piece, and kept in FOLDER for the next time. Each way is a process of its own that
 writes its matches to a Parquet file. `match_arrow` reads batches as they come, where the query has
-no PARTITION BY; `match_table` reads the whole file, and sorts it by key; DuckDB runs the SQL of
-`field` over the file with `--memory` as its limit. CPU seconds are those of all threads of the
+no PARTITION BY; with one, `celc run` reads a range of keys after another, and `--memory` is its
+limit; `match_table` reads the whole file, and sorts it by key; DuckDB runs the SQL of `field` over
+the file with the same limit. CPU seconds are those of all threads of the
 process once the machine code is there, and the peak is that of its resident memory. A file of 10⁸
 rows takes a gigabyte:
 

@@ -20,8 +20,11 @@ moved, and their matches stand beside them (`benchmarks/large_file.py`)."""
 
 _FEW = 1 << 12  # rows of a batch, which show how many bytes a row has
 
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current")
+MOST_READINGS = 64
+"""So often are events read at most, however little memory there is."""
+
 _FREE = Path("/proc/meminfo")
+_CONTAINER = Path("/sys/fs/cgroup")
 
 
 class TooMany(NamedTuple):
@@ -47,7 +50,8 @@ def matches_in_ranges(
 ) -> Iterator[pa.RecordBatch]:
     """The matches of a keyed query, with as many events in memory as fit into so many bytes.
 
-    known: what was read of the events once. A key whose events do not fit is read all the same.
+    known: what was read of the events once. A key whose events do not fit is read all the same, and
+    where more than MOST_READINGS would be needed, a range takes more memory.
     """
     keys, size = Keys(program), 0
     while known.read:
@@ -56,7 +60,7 @@ def matches_in_ranges(
             size += _bytes_of(keys, batch)
     for batch in known.others:
         size += _bytes_of(keys, batch)
-    ranges = keys.ranges(-(-size * TIMES // memory))
+    ranges = keys.ranges(min(MOST_READINGS, -(-size * TIMES // memory)))
     return matches_by_keys(program, read, ranges, threads)
 
 
@@ -69,15 +73,28 @@ def _bytes_of(keys: Keys, batch: pa.RecordBatch) -> int:
 
 def usable_memory() -> int | None:
     """Three quarters of the memory that is free, in bytes; None where it is not known."""
-    free = []
+    free = [one for one in (_free_of_machine(), _free_of_container()) if one is not None]
+    return max(1, min(free) * 3 // 4) if free else None
+
+
+def _free_of_machine() -> int | None:
     try:
         lines = dict(line.split(":", 1) for line in _FREE.read_text().splitlines())
-        free.append(int(lines["MemAvailable"].split()[0]) << 10)
-        most, held = (Path(name).read_text().strip() for name in _LIMITS)
-        free.append(int(most) - int(held))
-    except (OSError, KeyError, ValueError):  # no Linux, no container, or one without a limit
-        pass
-    return max(1, min(free) * 3 // 4) if free else None
+        return int(lines["MemAvailable"].split()[0]) << 10
+    except (OSError, KeyError):
+        return None  # not Linux
+
+
+def _free_of_container() -> int | None:
+    try:
+        most, held = (
+            int((_CONTAINER / name).read_text()) for name in ("memory.max", "memory.current")
+        )
+        parts = dict(line.split() for line in (_CONTAINER / "memory.stat").read_text().splitlines())
+        # Pages of files that were read are given back when memory is asked for.
+        return most - held + int(parts["file"])
+    except (OSError, KeyError, ValueError):
+        return None  # no container, or one without a limit, which is "max"
 
 
 def too_large(program: Program, why: str, memory: int) -> EventError:

@@ -74,6 +74,41 @@ def test_a_key_that_is_larger_is_read_all_the_same(
     assert capsys.readouterr().out == one
 
 
+def test_events_are_read_so_often_at_most(
+    written: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = written(_QUERY.replace("KEY", "id"), _rows())
+    readings: list[int] = []
+    plain = by_keys._tables
+
+    def counted(program: Any, read: Any) -> Any:
+        readings.append(1)
+        return plain(program, read)
+
+    monkeypatch.setattr(by_keys, "_tables", counted)
+    with interpreted():
+        for most, found in ((64, 7), (3, 3)):
+            monkeypatch.setattr(large_inputs, "MOST_READINGS", most)
+            assert main([*given, "--format", "rows", "--memory", "1KB"]) == 0
+            assert len(readings) == found  # of seven keys, and NULL
+            readings.clear()
+
+
+def test_memory_that_is_free_is_used_in_three_quarters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_inputs, "_FREE", tmp_path / "meminfo")
+    monkeypatch.setattr(large_inputs, "_CONTAINER", tmp_path)
+    assert large_inputs.usable_memory() is None
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    4000 kB\n")
+    assert large_inputs.usable_memory() == 3000 << 10
+    for most, usable in (("max", 3000 << 10), ("800000", 3 * (800_000 - 500_000 + 300_000) // 4)):
+        (tmp_path / "memory.max").write_text(f"{most}\n")
+        (tmp_path / "memory.current").write_text("500000\n")
+        (tmp_path / "memory.stat").write_text("anon 200000\nfile 300000\n")
+        assert large_inputs.usable_memory() == usable
+
+
 def test_an_error_names_the_row_as_it_is_read(
     written: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
