@@ -35,16 +35,10 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from celc_runtime.stream.buckets import labels_of
-from celc_runtime.stream.match import chosen_api, default_buckets, in_buckets
-from celc_runtime.stream.one_bucket.step import Step
+from no_matcher import without_a_matcher
 from spark_jobs import session
 from streaming import SETTINGS
 
@@ -137,70 +131,9 @@ def counts(rows: DataFrame) -> DataFrame:
 
 
 def nothing(rows: DataFrame) -> DataFrame:
-    """The plan of `matches` without a matcher: rows as the watermark passes the events."""
-    from pyspark.sql import functions
-
-    wanted = functions.expr("type IN ('A', 'B')") | functions.col("timestamp").isNull()
-    marked = rows.withWatermark("timestamp", "0 seconds").where(wanted)
-    buckets = default_buckets(rows.sparkSession)
-    return in_buckets(
-        marked.select("id", "timestamp"),
-        partial(_first_times, labels_of(buckets)),
-        _Nothing,
-        _shown,
-        "asks TIMESTAMP",
-        api=chosen_api(None),
-        metrics="nothing",
-        step_ddl="rows BIGINT, asks BIGINT",
-        counts=("rows",),
-    )
-
-
-def _first_times(labels: np.ndarray, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The first time of the rows of each bucket, in milliseconds."""
-    for batch in batches:
-        if not len(batch):
-            continue
-        buckets = batch.column("id").to_numpy() % len(labels)
-        times = batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000
-        found = np.unique(buckets)
-        first = [int(times[buckets == one].min()).to_bytes(8, "little") for one in found]
-        arrays = [pa.array(labels[found], pa.int32()), pa.array(first, pa.binary())]
-        yield pa.RecordBatch.from_arrays(arrays, names=["bucket", "events"])
-
-
-class _Nothing:
-    """What a bucket does, as the processor of `match_stream` calls it: it has the first time that
-    the watermark has not passed."""
-
-    @staticmethod
-    def text_of(data: bytes) -> str:
-        return data.hex()
-
-    @staticmethod
-    def bytes_of(text: str) -> bytes:
-        return bytes.fromhex(text)
-
-    def step(
-        self, label: int, header: bytes | None, load: Any, blocks: list[bytes], watermark: int
-    ) -> tuple[Step, list[dict[str, Any]]]:
-        before = int.from_bytes(header or b"", "little")
-        times = [int.from_bytes(block, "little") for block in blocks]
-        is_due = 0 < before < watermark
-        waits = [*times, *([before] if before and not is_due else [])]
-        now = min(waits, default=0)
-        step = Step(None, now.to_bytes(8, "little"))  # type: ignore[arg-type]
-        if now != before:
-            step.unset_timers = [before] if before else []
-            step.set_timers = [now] if now else []
-        return step, [{"rows": len(blocks), "asks": before if is_due else None}]
-
-
-def _shown(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The times of events that the watermark has passed: as far as it had to move."""
-    for batch in batches:
-        times = pc.multiply(batch.column("asks").drop_null(), 1000)
-        yield pa.RecordBatch.from_arrays([times.cast(pa.timestamp("us", "UTC"))], names=["asks"])
+    """The plan of `matches` without a matcher."""
+    wanted = rows.select("type", "id", "timestamp")
+    return without_a_matcher(wanted, "type IN ('A', 'B')", "0 seconds")
 
 
 def delays(stream: DataFrame, trigger: str, seconds: float) -> Delays:

@@ -4,7 +4,7 @@
 
 Files of few rows come one at a time, so that planning is most of a micro-batch. The streams read
 the same files, one after another, in turns: Spark's `groupBy(window, key).count()`, the plan of
-`match_stream` with a matcher that does nothing (`delays.py`), and `match_stream`. In the first turn
+`match_stream` with a matcher that does nothing, and `match_stream`. In the first turn
 Java compiles, most of all for the first stream. *Planning* is
 what Spark reports as `queryPlanning`, in milliseconds on the clock, the median of a stream's
 micro-batches behind the first ones; CPU is that of all processes for a micro-batch.
@@ -21,12 +21,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import delays
 from cells import QUERY, Cell, write_files
 from common import Figure, quotient
 from processes import tree_seconds
 from spark_jobs import session
-from streaming import DELAY, SETTINGS, count
+from streaming import DELAY, SETTINGS, count, nothing
 
 import celc
 
@@ -45,11 +44,6 @@ class Cost(NamedTuple):
 
     parts: dict[str, float]
     cpu: float
-
-
-def nothing(rows: DataFrame) -> DataFrame:
-    """The plan of `match_stream` without a matcher."""
-    return delays.nothing(rows.selectExpr("type", "CAST(key AS BIGINT) AS id", "ts AS timestamp"))
 
 
 def cost(
@@ -73,9 +67,6 @@ def cost(
 
 def figures(files: int, cold: int, rows: int, turns: int) -> Iterator[Figure]:
     """Planning and CPU of each stream, and beside those of Spark's count."""
-    from pyspark import cloudpickle
-
-    cloudpickle.register_pickle_by_value(delays)  # workers cannot import it
     query = celc.compile(QUERY, order_by="ts").query
     ways: dict[str, Callable[[DataFrame], DataFrame]] = {
         "count": count,
