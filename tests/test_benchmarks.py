@@ -331,15 +331,18 @@ def test_matches_of_a_cell_are_few_however_many_rows_a_key_has(keys: int) -> Non
 def test_goals_of_streams_are_those_of_their_cells() -> None:
     names: list[str] = []
     for cell in streaming.cells_of_mode(full=True):
-        found = cell_figures(
-            cell, {streaming.COUNT: 3.0, **dict.fromkeys(streaming.OURS.values(), 2.0)}
-        )
+        ours_and_others = dict.fromkeys(streaming.OURS.values(), 2.0)
+        found = cell_figures(cell, {streaming.COUNT: 3.0, streaming.FLOOR: 1.0, **ours_and_others})
         names += found
         for ours in streaming.OURS.values():
             speed = found[f"{cell.name}: speed of {ours} beside Spark's count"]
             assert speed.values == (1.5,) * cell.files
-            goal = {20: 0.5, 2_000: 0.5, 100_000: 1.0, 1_000_000: 2.0 + (cell.rows > 200_000)}
-            assert speed.goal == goal[cell.keys]
+            of_rows = {200_000: (0.75, 1.0, 2.0, 4.0), 1_000_000: (0.7, 0.85, 1.4, 6.0)}
+            assert speed.goal == of_rows[cell.rows][streaming.KEYS.index(cell.keys)]
+            in_cpu = found[f"{cell.name}: speed in CPU seconds of {ours} beside Spark's count"]
+            assert in_cpu.values == (1.5,) * cell.files
+            floor = found[f"{cell.name}: speed of {ours} beside {streaming.FLOOR}"]
+            assert (floor.values, floor.goal) == ((0.5,) * cell.files, 0.85)
             rate = found[f"{cell.name}: {ours}"]
             assert rate.values[0] == pytest.approx(cell.rows / 2_000)
             assert rate.goal == (483.0 if cell[:2] == (100_000, 1_000_000) else None)
