@@ -11,7 +11,8 @@ first core that is free; the longest path through all steps and all that one thr
 them stands beside the CPU of one thread. So the figures are those of an idle machine with so many
 cores whose memory is as fast for all of them, where threads start at once. *half in one key*: the
 same where one key has half of the rows. *clock*: what two threads, and a call that names no number,
-take on the clock beside one thread; two cores must be free for it. *small*: a call on a hundred
+take on the clock beside one thread, and what two threads of DuckDB take beside its one, for the
+same task in SQL on a table of its own; two cores must be free for it. *small*: a call on a hundred
 rows when all machine code is there, in microseconds, the least of 3,000, with the mean, which has
 what garbage costs; what the kernels take; and a call on a hundred rows of eight keys, which have
 more matches to make rows of.
@@ -23,7 +24,7 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ from celc_runtime.run.run_of import run_of
 sys.path.append(str(Path(__file__).resolve().parent / "field"))
 
 from adapters.in_celc import compiled
+from adapters.in_duckdb import InDuckDB
 from streams import Reading
 from tasks import Task, tasks
 
@@ -129,21 +131,44 @@ def skewed(table: pa.Table) -> pa.Table:
 def clock(task: Task, query: Any, table: pa.Table) -> None:
     """Print what threads take on the clock, and in CPU, beside one."""
     ways = {"one": 1, "two": 2, "default": None}
-    taken = {way: [math.inf, math.inf] for way in ways}
-    for _ in range(6):
-        for way, given in ways.items():
-            begun = time.perf_counter(), time.process_time()
-            query.match_table(table, threads=given)
-            ended = time.perf_counter(), time.process_time()
-            taken[way] = [
-                min(one, b - a) for one, a, b in zip(taken[way], begun, ended, strict=True)
-            ]
+    taken = least_of_both(
+        {way: partial(query.match_table, table, threads=given) for way, given in ways.items()}
+    )
     by_clock, by_cpu = taken.pop("one")
     told = "   ".join(
         f"{way}: {on_clock / by_clock:4.2f} (CPU {cpu / by_cpu:4.2f})"
         for way, (on_clock, cpu) in taken.items()
     )
-    print(f"clock      {task.name:52} {1000 * by_clock:7.1f} ms   {told}", flush=True)
+    print(f"clock      {task.name:52} {1000 * by_clock:7.1f} ms   {told}", end="", flush=True)
+    text = InDuckDB.text(task)
+    print("" if text is None else in_duckdb(task, text, table), flush=True)
+
+
+def in_duckdb(task: Task, text: str, table: pa.Table) -> str:
+    """What two threads of DuckDB take on the clock, and in CPU, beside its one."""
+    engine = InDuckDB(Path())
+    engine.load(task.data, table)
+
+    def by(threads: int) -> None:
+        engine.use_threads(threads)
+        engine.run(task, text)
+
+    (on_clock, cpu), (of_two, cpu_of_two) = least_of_both(
+        {threads: partial(by, threads) for threads in (1, 2)}
+    ).values()
+    return f"   DuckDB, two: {of_two / on_clock:4.2f} (CPU {cpu_of_two / cpu:4.2f})"
+
+
+def least_of_both(ways: Mapping[Any, Callable[[], object]]) -> dict[Any, tuple[float, float]]:
+    """The least seconds on the clock and of CPU that each way takes, of six calls in turns."""
+    taken = dict.fromkeys(ways, (math.inf, math.inf))
+    for _ in range(6):
+        for way, run in ways.items():
+            begun = time.perf_counter(), time.process_time()
+            run()
+            on_clock, cpu = time.perf_counter() - begun[0], time.process_time() - begun[1]
+            taken[way] = min(taken[way][0], on_clock), min(taken[way][1], cpu)
+    return taken
 
 
 def small(task: Task, query: Any, table: pa.Table) -> None:

@@ -31,6 +31,10 @@ class InDuckDB(Adapter):
         self._database.execute(f"CREATE TABLE {data.name} AS SELECT * FROM given")
         self._database.unregister("given")
 
+    def use_threads(self, number: int) -> None:
+        """Run what follows with so many threads."""
+        self._database.execute(f"SET threads TO {number}")
+
     def run(self, task: Task, text: str) -> int:
         self._found = self._database.sql(text).to_arrow_table()
         return len(self._found)
