@@ -17,7 +17,7 @@ SETTINGS = {
     "spark.eventLog.compress": "false",
     "spark.eventLog.rolling.enabled": "false",
 }
-"""Of a session whose log is read; and `spark.eventLog.dir`, which must be there."""
+"""The settings of a session whose log is read. `spark.eventLog.dir` is needed, too."""
 
 
 class Task(NamedTuple):
@@ -84,7 +84,7 @@ def _task(event: dict[str, Any], described: dict[int, str]) -> Task:
 
 
 class Sums(NamedTuple):
-    """Of the tasks of a job: bytes shuffled, and the seconds for which tasks held a core."""
+    """What the tasks of a job cost: bytes shuffled, and the seconds for which they held a core."""
 
     shuffled: int
     held: float

@@ -90,9 +90,9 @@ class PatternReader(BucketReader):
         segments.add_keys(records)
 
 
-_OLD = 256
-"""A segment is written again, without what is dead in it, when so many have come after it. So the
-dead leave, and what is alive is written once more for each so many segments."""
+_OLD = 256  # segments
+"""When this number of segments has come after a segment, its live rows are written again and the
+dead ones are dropped. So a live row is written once more for every 256 segments."""
 
 
 def _is_old(found: list[Segment], state: BucketState) -> bool:
