@@ -50,8 +50,10 @@ class Html(str):
         return str(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """The text that IPython shows in a terminal, and keeps beside the HTML in a notebook. Without
-        this method it would show the tags."""
+        """The text that IPython shows in a terminal, and keeps beside the HTML in a notebook.
+
+        Without this method it would show the tags.
+        """
         printer.text(self._plain)
 
 

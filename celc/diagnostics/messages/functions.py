@@ -319,7 +319,7 @@ def not_a_literal(function: Function, span: Span) -> Diagnostic:
 
 def between_events(function: str, span: Span) -> Diagnostic:
     """`UPPER(x.a || y.a) = 'A'` in a condition."""
-    message = f"{function} is computed of one event, and these arguments are of several"
+    message = f"{function} is computed from one event, and these arguments are of several"
     example = f"{function}(x.a) = {function}(y.a)" if function.isidentifier() else "x.a[0] = y.a[0]"
     if function in ("LIKE", "RLIKE"):
         example = f"x.a {function} 'a' AND y.a {function} 'b'"
@@ -414,8 +414,8 @@ def derived_type(text: str, found: str, wanted: str, span: Span) -> Diagnostic:
 
 def derived_of_itself(name: str, span: Span) -> Diagnostic:
     """`EVENT A { n: INT = n + 1 }`."""
-    message = f"attribute {name!r} would be computed of itself"
-    hint = "give the column of the input a name of its own, and compute of that"
+    message = f"attribute {name!r} would be computed from itself"
+    hint = "give the column of the input a name of its own, and compute from that"
     return error("derived-of-itself", span, message, hint)
 
 

@@ -35,7 +35,7 @@ def real_to_whole(value, bits):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def real_fits(value, bits):  # type: ignore[no-untyped-def]
-    """Whether a DOUBLE or FLOAT, without its decimals, fits into a whole number with `bits` bits."""
+    """Whether a DOUBLE or FLOAT without its decimals fits into a whole number with `bits` bits."""
     value, half = np.float64(value), 2.0 ** (bits - 1)
     most = half - 1.0 if bits < 64 else half
     return (np.floor(value) <= most) & (np.ceil(value) >= -half)

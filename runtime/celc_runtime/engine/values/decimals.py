@@ -240,7 +240,7 @@ def _divided(words, high, low):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, plain=plain.rescale_decimal)
 def rescale_decimal(value, power, digits):  # type: ignore[no-untyped-def]
-    """A DECIMAL in a type with at most `digits` digits, and with `power` decimals more (or fewer)."""
+    """A DECIMAL in a type with at most `digits` digits, and `power` decimals more (or fewer)."""
     high, low = _words(value)
     return _signed(value[0] < 0, _rescaled((_ZERO, _ZERO, high, low), power), digits)
 
