@@ -40,7 +40,6 @@ STEP = 1_000  # microseconds between two rows
 SECOND = 1_000  # milliseconds: the window of a query without a key
 
 TYPES = {"id": "LONG", "tag": "LONG", "v": "DOUBLE", "n": "LONG", "ts": "TIMESTAMP"}
-NAMES = ("type", *TYPES)
 
 
 class Answer(NamedTuple):

@@ -21,15 +21,13 @@ SETTINGS = {
 
 
 class Task(NamedTuple):
-    """A task that has ended: the description of its job, its stage, executor, metrics and the sums
-    that Spark's operators keep, by their names. One that was lost with its executor has none."""
+    """A task that has ended. One that was lost with its executor has no metrics and no sums."""
 
-    job: str
+    job: str  # its description
     stage: int
-    executor: str
     failed: bool
     metrics: dict[str, Any]
-    sums: dict[str, int]
+    sums: dict[str, int]  # what operators of Spark count, by name
 
     @property
     def shuffled(self) -> int:
@@ -76,7 +74,6 @@ def _task(event: dict[str, Any], described: dict[int, str]) -> Task:
     return Task(
         described.get(event["Stage ID"], ""),
         event["Stage ID"],
-        told["Executor ID"],
         bool(told["Failed"]) or event["Task End Reason"]["Reason"] != "Success",
         event.get("Task Metrics") or {},
         sums,

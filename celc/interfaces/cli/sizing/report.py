@@ -41,7 +41,7 @@ class Sized(NamedTuple):
 
 def in_words(sized: Sized, asked: Asked, known: Model) -> str:
     """The prediction as lines of text. known: the model that it was made with."""
-    lines = [*_head(sized, asked), "", *_batch(sized, asked, known), "", *_stream(sized, asked)]
+    lines = [*_head(sized, asked), "", *_batch(sized, asked), "", *_stream(sized, asked)]
     lines += ["", "What this does not know:"]
     lines += [f"- {doubt}" for doubt in sized.doubts]
     of = known.measured
@@ -61,7 +61,7 @@ def _head(sized: Sized, asked: Asked) -> Iterator[str]:
     )
 
 
-def _batch(sized: Sized, asked: Asked, known: Model) -> Iterator[str]:
+def _batch(sized: Sized, asked: Asked) -> Iterator[str]:
     batch, shape = sized.batch, sized.shape
     yield "As a batch job over all of them:"
     yield _line("CPU", batch.cpu, seconds_shown)

@@ -246,7 +246,7 @@ class PatternRun(BucketRun):
         columns = self._sort.by_number(read.rows)
         bits = self._sort.found(read.rows)
         run = DecidingRun(self._rows_program, columns, read.edges, since, clock, bits)
-        told = self._told_before(read, since, records, columns, clock_before)
+        told = self._told_before(read, since, records, clock_before)
         starts = []
         for matches, variables in run.matches():
             keys = _keys(matches)
@@ -266,7 +266,6 @@ class PatternRun(BucketRun):
         read: _Rows,
         since: Since,
         records: np.ndarray,
-        columns: dict[int, object],
         clock: int | None,
     ) -> np.ndarray:
         """int64: the matches that the kept rows gave before, as `_keys`."""
