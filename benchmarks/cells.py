@@ -46,7 +46,7 @@ ROW_GROUP = 100_000
 """Rows that one task reads at a time: two tasks share a large file."""
 
 START = 1_767_225_600 * 1_000_000
-"""In microseconds: the beginning of 2026, where a tumbling window begins as well."""
+"""The beginning of 2026, in microseconds since 1970. A tumbling window begins there as well."""
 
 
 class Cell(NamedTuple):

@@ -7,11 +7,11 @@ rules. `fixed` is `match_stream(quotes, rule=table)`; `still` has the rules as a
 silent after its first file; in `changing` 100 of them get a new version in each micro-batch. With
 `PARTITION BY symbol` a rule goes to one bucket, with `PARTITION BY venue` to all.
 
-All files of a stream lie there when it begins, and each micro-batch takes one of each folder. The
-first ones are not counted: they read the table, and the JVM still compiles Spark's planner. The
-streams are run in turns, and of each the least is taken. Figures are CPU seconds of all processes
-for a micro-batch. `workers alone` is what celc does in them, without Spark: packing, and the steps
-of eight buckets, in one process.
+All files are written before a stream begins, and each micro-batch takes one file of each folder.
+The first micro-batches are not counted: they read the table, and the JVM still compiles Spark's
+planner. The streams run in turns, and the least time of each counts. Figures are CPU seconds of all
+processes for a micro-batch. `workers alone` is the part of celc in them, without Spark: packing,
+and the steps of eight buckets, in one process.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ import celc
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROWS = 100_000
+ROWS = 100_000  # quotes of a file
 RULES = 100_000
-CHANGES = 100
+CHANGES = 100  # rules that get a new version in a micro-batch of `changing`
 SYMBOLS = 10_000
-WARM_UP = 12
-TURNS = 2
-MINUTE = 60_000_000
-BEGIN = 1_780_000_000_000_000
+WARM_UP = 12  # micro-batches that are not counted
+TURNS = 2  # runs of each stream
+MINUTE = 60_000_000  # microseconds
+BEGIN = 1_780_000_000_000_000  # the time of the first quote, in microseconds since 1970
 
 TEXT = """CREATE STREAM Quotes {
   EVENT Q { ts: TIMESTAMP, symbol: STRING, venue: STRING, price: DOUBLE }
@@ -83,7 +83,8 @@ def _quotes(random: np.random.Generator, number: int) -> pa.Table:
 
 
 def _rules(random: np.random.Generator, ids: np.ndarray, since: int | None) -> pa.Table:
-    """Rules of which few have matches; since: microseconds, None: from the beginning."""
+    """The rules with these ids; few of them have matches. since: the time from which they count, in
+    microseconds; None: always."""
     symbols = names_of(SYMBOLS)[ids * 7919 % SYMBOLS]
     count, type = len(ids), pa.timestamp("us", "UTC")
     return pa.table(
@@ -99,7 +100,8 @@ def _rules(random: np.random.Generator, ids: np.ndarray, since: int | None) -> p
 
 
 def _written(folder: Path, number: int, table: pa.Table) -> None:
-    """A file that Spark takes as the one of this number."""
+    """Write a file of a stream. Spark reads the files in the order of their times, so `number` is
+    its time."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{number:04}.parquet"
     pq.write_table(table, path)
@@ -107,13 +109,14 @@ def _written(folder: Path, number: int, table: pa.Table) -> None:
 
 
 def _prepared(folder: Path, count: int) -> None:
+    """Write the folders `quotes`, `changing` and `still`, for this number of micro-batches."""
     random = np.random.default_rng(7)
     every = np.arange(RULES)
     for number in range(count):
         _written(folder / "quotes", number, _quotes(random, number))
         first = number == 0
         changed = every if first else random.choice(RULES, CHANGES, replace=False)
-        # They come before the watermark passes their beginning.
+        # New versions come before the watermark passes the time from which they count.
         since = None if first else BEGIN + (number + 1) * MINUTE
         rules = _rules(random, changed, since)
         _written(folder / "changing", number, rules)
@@ -127,7 +130,10 @@ def _query_by(key: str) -> Any:
 
 
 def _cost(query: Any, spark: SparkSession, way: str, folder: Path, state: Path) -> dict[str, float]:
-    """CPU seconds of a micro-batch behind the first ones, and what was counted in them."""
+    """CPU seconds of a micro-batch after the warm-up, and the counts of the stream.
+
+    way: `fixed`, `still` or `changing`. state: the folder of the checkpoint.
+    """
 
     def stream(name: str) -> Any:
         there = str(folder / name)

@@ -53,8 +53,7 @@ OVER_CONNECT = ("match", "SQL", "FOR EACH", "statement", "stream")
 
 KILLED = ("match", "stream")
 
-ROWS_OF_A_TASK = 1_000_000
-"""For each of which a shuffle has a partition, so that workers need some hundred megabytes."""
+ROWS_OF_A_TASK = 1_000_000  # of a shuffle: workers then need some hundred megabytes
 
 
 @dataclass(frozen=True)

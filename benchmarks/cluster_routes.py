@@ -1,11 +1,11 @@
 """Queries, events and routes for `cluster.py`, with their answers on one machine.
 
-Half of all rows have one key; the others are spread over so many keys. Times go on from file to
-file, and each row has its own. Pairs are of equal tags: of the hot key so many that its matches
-grow with its rows, and not with their square.
+Half of all rows have one hot key; the others are spread over the other keys. Each row has a time of
+its own, and times go on from file to file. A pair has equal tags. The hot key has so many tags that
+its matches grow with its rows, and not with their square.
 
-An answer is the number of its rows and a checksum, which Spark and NumPy compute alike: so no
-answer has to be in memory as a whole.
+An answer is reduced to the number of its rows and a checksum, which Spark and NumPy compute alike.
+So no answer has to be in memory as a whole.
 """
 
 from __future__ import annotations
@@ -32,72 +32,62 @@ if TYPE_CHECKING:
 HOT = 0
 """The key that half of the rows have."""
 
-FILE_ROWS = 2_500_000
-"""At most, of a file."""
+MOST_FILE_ROWS = 2_500_000
+MOST_ROWS_AT_ONCE = 10_000_000  # of keys other than HOT, by `match_table` on one machine
 
-PARTS_ROWS = 10_000_000
-"""So many rows of other keys than the hot one are matched at a time on one machine."""
-
-START = 1_767_225_600 * 1_000_000
-STEP = 1_000
-"""Microseconds between two rows."""
-
-SECOND = 1_000
-"""Milliseconds of the window of a query without a key."""
+START = 1_767_225_600 * 1_000_000  # the time of the first row, in microseconds since 1970
+STEP = 1_000  # microseconds between two rows
+SECOND = 1_000  # milliseconds: the window of a query without a key
 
 TYPES = {"id": "LONG", "tag": "LONG", "v": "DOUBLE", "n": "LONG", "ts": "TIMESTAMP"}
-NAMES = ("type", *TYPES)
 
 
 class Answer(NamedTuple):
-    """Of some rows: how many, and the sum of a number of each, which no order changes."""
+    """An answer, reduced to two numbers."""
 
     rows: int
-    checksum: int
+    checksum: int  # the sum of a hash of each row, so that the order of rows does not matter
 
 
 # --- events ---------------------------------------------------------------------------------------
 
 
 class Data(NamedTuple):
-    """Events in files below a folder.
-
-    events: Parquet files; stream: the same, and a last one, whose only row moves the watermark past
-    all others; streamed: the answer and the checkpoint of the stream that ran last.
-    """
+    """Events in files below a folder."""
 
     folder: Path
     rows: int
-    keys: int
+    keys: int  # besides HOT
 
     @property
     def files(self) -> int:
-        """How many there are, without the last one of a stream."""
-        return max(8, -(-self.rows // FILE_ROWS))
+        """The number of files, without the last one of a stream."""
+        return max(8, -(-self.rows // MOST_FILE_ROWS))
 
     @property
     def file_rows(self) -> int:
-        """Of each file; the last one may have fewer."""
+        """The rows of each file; the last one may have fewer."""
         return -(-self.rows // self.files)
 
     @property
     def window(self) -> int:
-        """Milliseconds: a twentieth of all time."""
+        """The window of a query with a key, in milliseconds: a twentieth of all time."""
         return max(1, self.rows * STEP // 20_000)
 
     @property
     def events(self) -> Path:
-        """The folder of all files."""
+        """The folder of the Parquet files."""
         return self.folder / "events"
 
     @property
     def stream(self) -> Path:
-        """The folder of a stream's files."""
+        """The folder with the same files for a stream, and one more, whose only row moves the
+        watermark past all others."""
         return self.folder / "stream"
 
     @property
     def streamed(self) -> Path:
-        """The folder of a stream's answer."""
+        """The folder with the answer and the checkpoint of the stream that ran last."""
         return self.folder / "streamed"
 
 
@@ -151,18 +141,16 @@ def _events(data: Data, begin: int, rows: int) -> pa.Table:
 
 
 class Query(NamedTuple):
-    """A query, and what is compared of its answer.
-
-    columns: in the words of Spark's SQL, each a whole number or a time. where: a condition on the
-    number in a column, of a statement around the query. by_time: rows depend on one window alone;
-    else on all earlier events of their key.
-    """
+    """A query, and the columns of its answer that are compared."""
 
     compiled: Any
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # expressions of Spark SQL, each a whole number or a time
     by_time: bool = False
+    """Whether a row depends on the events of one window alone; else it depends on all earlier
+    events of its key."""
     where: tuple[str, int] | None = None
-    given: Mapping[str, Any] = MappingProxyType({})
+    """(column, number): only rows with a greater number in the column count."""
+    given: Mapping[str, Any] = MappingProxyType({})  # tables of parameters, by set
 
 
 _DECLARED = "CREATE STREAM S {{ {} }}\n".format(
@@ -303,7 +291,7 @@ def _statement(spark: SparkSession, data: Data, query: Query) -> DataFrame:
 
 
 def _stream(spark: SparkSession, data: Data, query: Query) -> DataFrame:
-    """Of the files in four micro-batches."""
+    """Run a stream over the files in four micro-batches, and read its answer."""
     schema = spark.read.parquet(str(data.events)).schema
     files = spark.readStream.schema(schema).option("maxFilesPerTrigger", -(-data.files // 4))
     found = query.compiled.match_stream(files.parquet(str(data.stream)), watermark="1 second")
@@ -329,7 +317,7 @@ ROUTES: dict[str, tuple[str, Route]] = {
     "statement": ("statement", _statement),
     "stream": ("pairs", _stream),
 }
-"""Of each way to run a query on Spark, the name of its query and how it is run."""
+"""By the name of a route on Spark: (the name of its query in `Queries`, how to run it)."""
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -338,7 +326,7 @@ _MODULUS, _FACTOR = 2**31 - 1, 48271
 
 
 def answer_on_spark(frame: DataFrame, columns: tuple[str, ...]) -> Answer:
-    """The answer of a job, which this runs."""
+    """Run a job and reduce its answer."""
     term = "1"
     for column in columns:
         of_time = column.endswith("_time")
@@ -351,7 +339,7 @@ def answer_on_spark(frame: DataFrame, columns: tuple[str, ...]) -> Answer:
 
 
 def answer_of(table: pa.Table, columns: tuple[str, ...]) -> Answer:
-    """The same of a table."""
+    """A table, reduced as `answer_on_spark` does."""
     term = np.ones(len(table), np.int64)
     for column in columns:
         number = np.mod(_numbers(table, column), _MODULUS)
@@ -386,8 +374,9 @@ def answer_of_one_machine(data: Data, query: Query) -> Answer:
 
 
 def _by_time(data: Data) -> Iterator[tuple[pa.Table, int | None]]:
-    """Each file behind a window of the events before it, with its first time."""
-    if data.rows <= PARTS_ROWS:
+    """The events in parts: (the events of a file and of one window before it, the first time of the
+    file). Few events are one part, and the time is None."""
+    if data.rows <= MOST_ROWS_AT_ONCE:
         yield parquet.read_table(data.events), None
         return
     files = dataset.dataset(data.events)
@@ -400,12 +389,12 @@ def _by_time(data: Data) -> Iterator[tuple[pa.Table, int | None]]:
 
 
 def _by_key(data: Data) -> Iterator[tuple[pa.Table, None]]:
-    """The events of the hot key, then those of the others by parts."""
-    if data.rows <= PARTS_ROWS:
+    """The events of the hot key, then the events of the other keys in parts."""
+    if data.rows <= MOST_ROWS_AT_ONCE:
         yield parquet.read_table(data.events), None
         return
     files, key = dataset.dataset(data.events), dataset.field("id")
     yield files.to_table(filter=key == HOT), None
-    step = -(-data.keys * 2 * PARTS_ROWS // data.rows)
+    step = -(-data.keys * 2 * MOST_ROWS_AT_ONCE // data.rows)
     for begin in range(1, data.keys + 1, step):
         yield files.to_table(filter=(key >= begin) & (key < begin + step)), None

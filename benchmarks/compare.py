@@ -23,8 +23,7 @@ from common import Figure
 
 RECORDS = Path(__file__).parent / "records"
 FORMAT = 1
-THRESHOLD = 0.10
-"""On a shared machine two runs of the same code differ by up to so much."""
+THRESHOLD = 0.10  # as a share: on a shared machine, two runs of the same code differ by up to this
 
 
 class RecordError(Exception):

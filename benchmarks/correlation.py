@@ -67,8 +67,7 @@ QUERIES = {
 }
 IDS = (100, 100_000)
 WINDOWS = (1_000, 100_000)
-MATCHES_OF_ORDER = 10
-"""About so many A's of the window are below a B; with values of one range it would be a sixth."""
+MATCHES_OF_ORDER = 10  # A's of a window that are below a B; with equal ranges it would be a sixth
 FEWER = {
     "iteration": ((100, 1_000), (100_000, 1_000), (100_000, 100_000)),
     "plain rounds": ((100, 20),),
@@ -78,7 +77,7 @@ FEWER = {
 """With 100 ids in a window of 100,000 events an iteration has 2³³⁰ matches. Rounds without keys
 have some 36 at each event, in 20 events."""
 UNTIED = ("plain rounds", "window of rounds", "absent in a window")
-"""Without comparisons: they match whatever the ids are."""
+"""The queries without comparisons: they match whatever the ids are."""
 KERNELS = ("one key", "text key", "chain")
 RUNS = 3
 KERNEL_RUNS = 7

@@ -82,7 +82,7 @@ class Delays(NamedTuple):
     progress: list[Any]
 
     def quantile(self, part: float) -> float:
-        """Of the rows; not a number where there are none."""
+        """The delay that a part of the rows stay below, in seconds; NaN if there are no rows."""
         rows = sorted(self.rows)
         return rows[min(len(rows) - 1, int(part * len(rows)))] if rows else float("nan")
 

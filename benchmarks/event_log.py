@@ -17,19 +17,17 @@ SETTINGS = {
     "spark.eventLog.compress": "false",
     "spark.eventLog.rolling.enabled": "false",
 }
-"""Of a session whose log is read; and `spark.eventLog.dir`, which must be there."""
+"""The settings of a session whose log is read. `spark.eventLog.dir` is needed, too."""
 
 
 class Task(NamedTuple):
-    """A task that has ended: the description of its job, its stage, executor, metrics and the sums
-    that Spark's operators keep, by their names. One that was lost with its executor has none."""
+    """A task that has ended. One that was lost with its executor has no metrics and no sums."""
 
-    job: str
+    job: str  # its description
     stage: int
-    executor: str
     failed: bool
     metrics: dict[str, Any]
-    sums: dict[str, int]
+    sums: dict[str, int]  # what operators of Spark count, by name
 
     @property
     def shuffled(self) -> int:
@@ -76,7 +74,6 @@ def _task(event: dict[str, Any], described: dict[int, str]) -> Task:
     return Task(
         described.get(event["Stage ID"], ""),
         event["Stage ID"],
-        told["Executor ID"],
         bool(told["Failed"]) or event["Task End Reason"]["Reason"] != "Success",
         event.get("Task Metrics") or {},
         sums,
@@ -84,7 +81,7 @@ def _task(event: dict[str, Any], described: dict[int, str]) -> Task:
 
 
 class Sums(NamedTuple):
-    """Of the tasks of a job: bytes shuffled, and the seconds for which tasks held a core."""
+    """What the tasks of a job cost: bytes shuffled, and the seconds for which they held a core."""
 
     shuffled: int
     held: float

@@ -22,8 +22,7 @@ from rates import run_alone
 from streams import Reading, compiled, one_batch, random_types
 
 KEYS = 100_000
-WAITING = 50
-"""About so many A's wait for a B with a greater value."""
+WAITING = 50  # A's that wait for a B with a greater value, about
 UPDATES = {
     "two steps": ("A ; FIRST B ; FIRST C", "A ; B ; C", "ABC", 0.5),
     "a chain": ("A ; (FIRST B)+ ; FIRST C", "A ; B ; C", "ABC", 0.1),

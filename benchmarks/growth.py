@@ -119,7 +119,7 @@ def lengths(settings: Settings) -> Iterator[Figure]:
 def _runs_over(
     query: object, whole: pa.RecordBatch, runs: int, length: int, repeats: int
 ) -> Callable[[], None]:
-    """So many fresh runs over slices of a stream, or one run that reads all of it several times."""
+    """Several fresh runs over slices of a stream, or one run that reads all of it several times."""
     turn = 0
 
     def once() -> None:

@@ -2,16 +2,18 @@
 
     python benchmarks/joins.py [--events N] [--limit SECONDS] [--only WORDS] [--choices] [--record]
 
-The rule of `plan="auto"` is made from the first twelve and from one band over windows of several
-lengths, and tried on twelve others. The fresh ones were written when the rule was done. The last
-shape is the band over 400,000 events of two types.
-Events come one at a time, of three types. Windows are in events' time: wide ones have a tenth of
-all events, narrow ones fifty events. Both ways must find the same matches.
+The rule of `plan="auto"` was made from the first twelve shapes, and from one band over windows of
+several lengths. It was tried on twelve other shapes. The fresh ones were written after the rule was
+done, so they test it. The last shape is the band over 400,000 events of two types.
 
-Times are CPU time of all processes, with the structs of labels built and without positions: the
-least of some runs, after a first one. Ways that are close are repeated. Jobs run in a process of
-their own, which is ended where one takes more CPU time than the limit: that way is then recorded as
-null, and the other one has won. A run that is broken off is recorded up to there.
+Events are of three types and come one at a time. A window is a span of time: a wide one holds a
+tenth of all events, a narrow one fifty events. Both ways must find the same matches.
+
+Times are CPU seconds of all processes, with the structs of labels built and without positions: the
+least of some runs, after a first one. If both ways take nearly the same time, they are run more
+often. Jobs run in a process of their own. If a run takes more CPU seconds than the limit, the
+process is ended, that way is recorded as null, and the other one has won. If the benchmark itself
+is ended, it records what it has measured.
 """
 
 from __future__ import annotations
@@ -39,12 +41,9 @@ from spark_jobs import answer, run_made, session, write
 
 import celc
 
-_RUNS = 2
-_MORE_RUNS = 3
-"""The word for two ways whose times differ by less than `_CLOSE`."""
+_RUNS = 2  # of each way, after a first one that is checked
+_MORE_RUNS = 3  # of both ways, if the ratio of their times is less than `_CLOSE`
 _CLOSE = 1.6
-_LONG = 20.0
-"""Seconds after which a run is not repeated."""
 _WAYS = ("kernel", "joins")
 _TYPES = "ABC"
 _ATTRIBUTES = "id: INT, few: INT, v: DOUBLE, u: DOUBLE, ts: LONG"
@@ -53,11 +52,11 @@ _HEAD = f"CREATE STREAM S {{ {', '.join(f'EVENT {t} {{ {_ATTRIBUTES} }}' for t i
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A query, and its events: a multiple of those of the run, of some types."""
+    """A query, and the events that it is run over."""
 
-    formula: str
-    times: float = 1
-    types: str = _TYPES
+    formula: str  # the text behind WHERE; `wide` stands for the length of a wide window
+    times: float = 1  # how many times the events that the command line asks for
+    types: str = _TYPES  # of the events
 
     def text(self, events: int) -> str:
         """The query, where a wide window has a tenth of all events."""
@@ -175,17 +174,20 @@ def events(rows: int, types: str) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A query over the events of a folder, by one way. `runs`: how many are timed after the first
-    one, which is checked; 0: the plan is explained."""
+    """A query over the events of a folder, by one way."""
 
     folder: str
     text: str
-    way: str = "auto"
-    runs: int = 0
+    way: str = "auto"  # the argument `plan` of `match`
+    runs: int = 0  # timed runs after the first one, which is checked; 0: only explain the plan
 
 
 def serve(jobs: Connection) -> None:
-    """Answer jobs, one after the other: the matches and the times, or what `auto` says."""
+    """Run the jobs that come over the connection, in their order.
+
+    A job is answered by its matches (`answer`) and then the seconds of each run, or by the text of
+    `explain_plan`.
+    """
     with session() as spark:
 
         @cache
@@ -223,8 +225,8 @@ class Jobs:
         return str(next(self._answers(job, 1)))
 
     def timed(self, job: Job) -> tuple[tuple[Any, ...] | None, float | None]:
-        """The number of matches and their checksum, and the least of the times; None: a first run
-        took more CPU time than the limit."""
+        """(the number of matches and their checksum, the least CPU seconds of a run); None for what
+        was not reached within the limit."""
         found: tuple[Any, ...] | None = None
         seconds: float | None = None
         answers = self._answers(job, 1 + job.runs)
@@ -283,7 +285,7 @@ def choice(jobs: Jobs, job: Job) -> dict[str, str]:
 
 
 def measure(jobs: Jobs, job: Job, name: str) -> dict[str, Any]:
-    """The figures of a shape."""
+    """The figures of one shape: CPU seconds by way, matches, and what `auto` takes."""
     chosen = choice(jobs, job)
     answers: dict[str, Any] = {}
     seconds: dict[str, float | None] = {}
@@ -310,7 +312,7 @@ def measure(jobs: Jobs, job: Job, name: str) -> dict[str, Any]:
 
 
 def line(name: str, figures: Mapping[str, Any], limit: float) -> str:
-    """A shape for people."""
+    """A line that shows the figures of one shape."""
     shown = [f"> {limit:,.0f}" if figures[way] is None else f"{figures[way]:.2f}" for way in _WAYS]
     return (
         f"{name:44} kernel {shown[0]:>7} s, joins {shown[1]:>7} s, auto {figures['auto']:6} "
@@ -320,7 +322,7 @@ def line(name: str, figures: Mapping[str, Any], limit: float) -> str:
 
 @contextmanager
 def _folders() -> Iterator[Any]:
-    """A function that writes the events of a shape and tells their folder."""
+    """A function that writes the events of a shape, once, and returns their folder."""
     with tempfile.TemporaryDirectory(prefix="celc-bench-") as root:
 
         @cache

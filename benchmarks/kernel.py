@@ -43,7 +43,7 @@ GOALS = {
     f"{CONDITIONS}, 20 % relevant": 300e6,
 }
 SPARSE_EVENTS = 10_000_000
-"""In every mode: the calibration kernel reads as many, and shorter columns stay in caches."""
+"""The same number in every mode: the calibration kernel reads as many, and fewer stay in caches."""
 PLAIN_RECORD = Path(__file__).parent / "records" / "kernel-2026-11-21.jsonl"
 
 

@@ -24,8 +24,7 @@ from celc.options import Options
 WINDOW = 600
 """Seconds of the window of each query."""
 
-START = 1_767_225_600 * 1_000_000
-"""In microseconds: the beginning of 2026."""
+START = 1_767_225_600 * 1_000_000  # the beginning of 2026, in microseconds since 1970
 
 TEXT = 10
 """Bytes of the texts, about."""

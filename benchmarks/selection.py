@@ -29,8 +29,9 @@ CHOSEN = ("Q1", "Q4", "Q6")
 WINDOWS = (100, 1_000, 10_000)
 STRATEGIES = ("STRICT", "LAST", "NXT", "MAX")
 WIDEST_OF_MAX = {"Q1": 1_000, "Q4": 10_000, "Q6": 100}
-"""Of Q1 every match is maximal, which is 44,000 an event at W = 10,000; of Q6 there are two maximal
-supports for each pair of neighbouring B's, so their number is exponential in the window."""
+"""The widest window for MAX. Every match of Q1 is maximal, and at W = 10,000 there are 44,000 for
+each event. Q6 has two maximal supports for each pair of neighbouring B's, so their number grows
+exponentially with the window."""
 SECONDS = 1.5
 MOST_POSITIONS = 100_000_000
 """Positions to write out in one run, and seconds that it may take: longer ones are run on a shorter

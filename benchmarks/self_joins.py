@@ -76,8 +76,7 @@ FEW_ROWS = 200_000
 WARM_CALLS = 20
 """Turns of a job of few rows that are not counted: Java compiles what it does often."""
 
-MOST_COUNTED = 2_000_000
-"""Of so many rows the join counts a thousand million matches."""
+MOST_COUNTED = 2_000_000  # rows: their join counts a thousand million matches
 
 NUMBERED = "match, positions=True"
 
@@ -226,7 +225,8 @@ def to_nothing(rows: DataFrame, join: Join) -> DataFrame:
 
 
 def out_of_few(frame: DataFrame, matches: int) -> DataFrame:
-    """So many rows of three numbers, a thousand or fewer out of each row of a range."""
+    """A DataFrame with this number of rows, each of three numbers: a thousand or fewer are made of
+    each row of a range."""
     each = min(1_000, max(1, matches))
     few = frame.sparkSession.range(-(-matches // each))
     many = few.selectExpr("id", f"explode(sequence(1, {each})) AS place")

@@ -115,7 +115,7 @@ def keyed_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
             ways["SQL table function that sorts"] = by_sorting_sql(query, frame)
     else:
         print("  not available: query.register, for SQL")
-    check(query, ways)
+    check(ways)
     tasks = [Task(way, partial(run_made, make)) for way, make in ways.items()]
     context: dict[str, Any] = {"rows": rows, "keys": max(1, rows // ROWS_OF_A_KEY)}
     timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
@@ -154,7 +154,7 @@ def keyed_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
     )
 
 
-def check(query: Any, ways: dict[str, Callable[[], DataFrame]]) -> None:
+def check(ways: dict[str, Callable[[], DataFrame]]) -> None:
     """Raises RuntimeError unless the ways that return matches return as many as `match`."""
     expected = answer(ways["match"]())
     for way, make in ways.items():

@@ -28,7 +28,6 @@ from spark_jobs import run_made, session
 
 import celc
 
-GOAL = 1.1
 _FEW = 100
 _WARM = 3
 _CHOSEN = ("A+ B+", "V shape")

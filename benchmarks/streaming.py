@@ -41,8 +41,7 @@ import celc
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-DELAY = "5 seconds"
-"""Of the watermark."""
+DELAY = "5 seconds"  # of the watermark behind the latest event
 
 SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -53,7 +52,7 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
 }
-"""Of the session, for all streams."""
+"""The settings of the session, for all streams."""
 
 KEYS = (20, 2_000, 100_000, 1_000_000)
 ROWS = (200_000, 1_000_000)
@@ -67,13 +66,14 @@ GOAL_OF_FLOOR = 0.85
 """Speed beside the same operator with a matcher that does nothing."""
 
 ABSOLUTE_GOALS = {(100_000, 1_000_000): 483.0}
-"""In thousand rows a second: FlinkCEP 2.3 on two cores, with events made in memory and those that
-cannot matter left out by hand, as measured for this project."""
+"""Thousand rows a second, by keys and rows of a micro-batch. FlinkCEP 2.3 reached this on two
+cores, with events made in memory and those that cannot matter left out by hand."""
 
 COUNT = "Spark's count"
 FLOOR = "the operator with a matcher that does nothing"
 OURS = {False: "match_stream", True: "match_stream, positions=True"}
-"""By whether positions are asked for. Without them rows that cannot matter leave inside the JVM."""
+"""The names of our streams, without positions (False) and with them (True). Without positions,
+rows that cannot matter are dropped inside the JVM."""
 
 
 class FileCost(NamedTuple):

@@ -30,12 +30,13 @@ QUERIES = {
     "Q5": ("A+ ; B+ ; C", "ABC"),
     "Q6": ("(A+ ; B)+ ; C", "ABC"),
 }
-"""Those of the CEL paper's experiments (Foundations of Complex Event Processing, table 1)."""
+"""(formula, event types) of the experiments in the CEL paper (Foundations of Complex Event
+Processing, table 1)."""
 
 
 def declaration(types: Iterable[str], attributes: str = "") -> str:
-    """A stream of event types that all have the same attributes, mostly none: then labels are
-    positions only."""
+    """CREATE STREAM with event types that all have the same attributes. Without attributes, the
+    labels of a match hold positions only."""
     body = f"{{ {attributes} }}" if attributes else "{}"
     return "CREATE STREAM S {" + ", ".join(f"EVENT {name} {body}" for name in types) + "}"
 
@@ -82,9 +83,9 @@ def one_batch(**columns: pa.Array) -> pa.RecordBatch:
 class Reading:
     """The kernel alone over prepared columns: one run that reads the same events over and over.
 
-    Each pass goes on where the last one ended, as one endless stream, so that the window is full
-    and nothing is allocated but in the first pass, which is made at once (`passes=0`: it is not,
-    for streams that are read once). With `listed`, matches are written into the kernel's buffers,
+    Each pass goes on where the last one ended, as one endless stream. So the window is full, and
+    only the first pass allocates memory. passes: how many passes to make before anything is
+    measured; 0 for streams that are read once. listed: write the matches into the kernel's buffers,
     which are used again; else nothing is listed.
     """
 

@@ -53,7 +53,7 @@ MODULES = {
     "ranges": "time_ranges",
     "self-joins": "self_joins",
 }
-"""Where a part is not in the module of its name."""
+"""The modules of parts that are not in the module of their name."""
 ONLY_FULL = ("spark", "ranges", "self-joins", "streaming")
 """Parts that run in the quick mode only where they are asked for."""
 

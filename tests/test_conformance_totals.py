@@ -47,10 +47,6 @@ def _is_too_long(case: Case, one: CompiledQuery) -> bool:
     return int(number) <= _LISTED[stem] and is_listed
 
 
-def _wanted(case: Case) -> list[Any]:
-    return case.expected if case.rows is None else case.rows
-
-
 def _told(case: Case, one: CompiledQuery, rows: Any) -> str:
     if case.run_error is not None:
         place, error = f"position {case.run_error['end_pos']}:", str(rows)

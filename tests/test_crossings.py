@@ -80,7 +80,7 @@ _ONE_PLACE = (
     {one.name for one in FEATURES if one.name.startswith("PARTITION BY")},
     {"is read", "many queries"},
 )
-"""Of these a draft has one."""
+"""A draft has one of these."""
 
 _APART = {
     # What the language refuses, or has no text for.

@@ -184,7 +184,7 @@ _REPRESENTATIONS = (
 
 
 def test_a_proof_reads_representations_and_calls_no_pass() -> None:
-    """Of the compiler it imports classes and constants, so a mistake of a pass is not repeated."""
+    """It imports only classes and constants of the compiler, so it repeats no mistake of a pass."""
     wrong = []
     for name, module in HOUSE.modules.items():
         if not name.startswith("celc.verify.prove"):
@@ -217,7 +217,7 @@ def test_a_proof_reads_representations_and_calls_no_pass() -> None:
 
 
 _FOR_ALL = ("module_format", "plan", "values", "version")
-"""Of the runtime data and numbers, which run nothing."""
+"""The modules of the runtime that hold data and numbers, and run nothing."""
 
 
 def test_of_the_compiler_only_the_outermost_layers_know_the_runtime(

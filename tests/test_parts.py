@@ -249,7 +249,7 @@ def test_json(text: str, path: tuple[str | int, ...], expected: str | None) -> N
 
 
 def test_json_as_python_reads_it() -> None:
-    """Of a text without mistakes all readers have one reading."""
+    """All readers read a text without mistakes alike."""
     draw = random.Random(3)
 
     def value(depth: int) -> Any:

@@ -27,7 +27,6 @@ from celc.options import Options
 
 _STEM = "45-after-until"
 _SIZE = 38
-_TIME = "2026-07-01 12:00:00"
 
 _SCHEMA = pa.schema(
     {

@@ -1,7 +1,7 @@
-"""Totals of matches that are too many for a DOUBLE, beside totals of few.
+"""Totals over more matches than a DOUBLE can count, next to totals over few.
 
-No reference lists so many matches. But those of `A+ ; B` are all sets of A's, so their number and
-sums follow from the number of A's in the window.
+No reference can list these matches. But the matches of `A+ ; B` are all sets of A's before the B,
+so their number and their sums follow from the A's in the window.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Row = dict[str, float | None]
 
 
 def _events(random_of: random.Random, count: int) -> list[tuple[str, float | None]]:
-    """Many A's, and B's and C's where there are few of them and where there are many."""
+    """Random events: B's and C's come first after few A's, and later after many."""
     found = []
     for place in range(count):
         rare = random_of.random() < (0.2 if place < 20 else 0.005)
@@ -58,8 +58,11 @@ def _as_double(number: Fraction) -> float:
 
 
 def _row(parts: Iterator[tuple[int, Fraction, int, list[float | None]]]) -> Row:
-    """What the items are, of parts of the matches: the number of matches, the sum under x and how
-    many values it has, and the values under c."""
+    """The row of totals over all parts of the matches.
+
+    A part is (the number of its matches, the sum of the values under x, how many values that sum
+    has, the values under c).
+    """
     matches, total, known, of_c = 0, Fraction(0), 0, []
     for number, more, values, some in parts:
         matches, total, known = matches + number, total + more, known + values
@@ -116,10 +119,10 @@ def test_few_matches_beside_many(name: str) -> None:
 
 @dataclass
 class Turns:
-    """How often a run turned to numbers without bounds, and back."""
+    """How often a run changed the form of its numbers."""
 
-    removed: int = 0
-    tried: int = 0
+    removed: int = 0  # changes to numbers without bounds
+    tried: int = 0  # attempts to go back
 
 
 @pytest.fixture
@@ -143,7 +146,10 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> Turns:
 
 
 def _stretches(random_of: random.Random, most: int) -> list[tuple[str, int, float]]:
-    """Stretches of few A's among others, and of many; values up to `most` only among few."""
+    """(type, id, v) of random events: 500 with many A's, 500 with few, and so on.
+
+    Ids are as large as `most` only where A's are few.
+    """
     found: list[tuple[str, int, float]] = []
     for place in range(3000):
         few = place // 500 % 2
@@ -154,7 +160,7 @@ def _stretches(random_of: random.Random, most: int) -> list[tuple[str, int, floa
 
 
 def _rows_by_end(items: str, events: list[tuple[str, int, float]]) -> dict[int, dict[str, Any]]:
-    """The totals of `A+ ; B` in windows, of batches of 700 events."""
+    """The totals of `A+ ; B` in a window, by the position of the end; events come in batches."""
     query = only_query(
         celc.compile(f"{DECLARED}SELECT TOTAL {items} FROM S WHERE (A AS x)+ ; B WITHIN 200 EVENTS")
     )
@@ -165,7 +171,7 @@ def _rows_by_end(items: str, events: list[tuple[str, int, float]]) -> dict[int, 
 
 
 def test_counts_that_leave_their_bounds_and_come_back(turns: Turns) -> None:
-    """Windows of up to 2²⁰⁰ matches between such of few."""
+    """Windows with up to 2²⁰⁰ matches come between windows with few."""
     events = _stretches(random.Random(1), 9)
     rows = _rows_by_end("APPROX_COUNT(*) AS matches, AVG(x.v) AS mean", events)
     for end, row in rows.items():
@@ -180,7 +186,7 @@ def test_counts_that_leave_their_bounds_and_come_back(turns: Turns) -> None:
 
 @pytest.mark.parametrize("most", [1 << 39, 1 << 40, 1 << 62])
 def test_values_that_are_too_large_for_bounds(turns: Turns, most: int) -> None:
-    """Sums are exact; those of the stretches with many matches would be errors."""
+    """Sums are exact. Where A's would be many, they are C's here: such sums would be errors."""
     events = [
         (type if place // 500 % 2 else "C", value, real)
         for place, (type, value, real) in enumerate(_stretches(random.Random(most), most))
@@ -196,7 +202,8 @@ def test_values_that_are_too_large_for_bounds(turns: Turns, most: int) -> None:
 
 @pytest.mark.long
 def test_few_values_beside_many_matches_with_keys() -> None:
-    """Each event is added up as often as there are matches with it; the last ones are in few."""
+    """An event is added once for each match with it. Most events are in very many matches, and the
+    last ones in few."""
     query = only_query(
         celc.compile(
             DECLARED + "SELECT TOTAL APPROX_COUNT(*) AS matches, SUM(a.v) AS total, "
@@ -224,7 +231,7 @@ def test_few_values_beside_many_matches_with_keys() -> None:
 
 
 def test_more_measures_than_a_word_has_bits() -> None:
-    """Which events count for a measure stands in bits of a step; here there are 70."""
+    """A step has a bit for each measure: whether the event counts for it. Here are 70 measures."""
     names = [f"n{number}" for number in range(70)]
     of_type = ", ".join(f"{name}: LONG" for name in names)
     items = ", ".join(
@@ -244,7 +251,7 @@ def test_more_measures_than_a_word_has_bits() -> None:
 
 
 def _split(count: int) -> int:
-    """The matches of `A+ ; A+ ; B` over so many A's: each set of A's, cut at each place."""
+    """How many matches `A+ ; A+ ; B` has over `count` A's: each set of A's, cut at each place."""
     return count * 2 ** (count - 1) - 2**count + 1
 
 
@@ -259,7 +266,7 @@ def _split(count: int) -> int:
     ],
 )
 def test_counts_do_not_wrap(before: str, clauses: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 140 A's the number of matches is 1 modulo 2¹²⁸, and of all more."""
+    """From 140 A's on, the number of matches is 1 modulo 2¹²⁸: a wrapped one would be small."""
     monkeypatch.setattr(counted, "_STAY", 10)
     with interpreted(), plain_totals():
         pattern = "(A AS x)+ ; (A AS y)+ ; B"
@@ -309,11 +316,12 @@ def test_sums_do_not_wrap(value: int) -> None:
 @pytest.mark.parametrize("within", ["", "WITHIN 89 EVENTS"])
 @pytest.mark.parametrize("run", [1, 42, 84])
 def test_large_sums_of_both_signs(value: int, within: str, run: int) -> None:
-    """Their absolute values count. Values of one sign stand alone, fill half of a window, whose
-    matches are then put together of parts that nearly cancel, or are all there are.
+    """Whether a sum has room is decided by the absolute values, also if the signs cancel.
 
-    The sums of the largest ones are a little more than 2¹²⁸: what remains of such a number in two
-    words has less than 38 digits."""
+    Signs change after each value, after half of a window (both halves then nearly cancel), or
+    after all of it. The sums of the largest values are a little more than 2¹²⁸: the part of such a
+    number that two words can hold has fewer than 38 digits.
+    """
     places = [n for n in range(90) if n % 15 != 14]  # the others are B's
     signs = {n: -1 if number // run % 2 else 1 for number, n in enumerate(places)}
     events = [("A", signs[n] * value + n % 7) if n in signs else ("B", 0) for n in range(90)]
@@ -363,7 +371,8 @@ def test_parts_that_leave_all_bounds_at_once(value: int) -> None:
 
 
 def test_large_values_leave_with_the_window(turns: Turns) -> None:
-    """A cut that looks back on values with scales makes no elements with bounds."""
+    """Huge values force numbers without bounds. A cut must not go back to bounds as long as such a
+    value is in the window."""
     random_of = random.Random(3)
     events = [
         (
@@ -386,7 +395,7 @@ def test_large_values_leave_with_the_window(turns: Turns) -> None:
 
 
 def test_windows_that_grow_after_a_cut() -> None:
-    """Few events in a window, then many: what lies before the cut stays."""
+    """A window with few events is followed by one with many: the events before the cut stay."""
     with interpreted(), plain_totals():
         query = only_query(
             celc.compile(

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 MOST_LINES = 450  # of a file
 MOST_LINES_OF_A_FUNCTION = 60
-_SHOWN_FOLDERS = 10
+_SHOWN_FOLDERS = 10  # of the table: those with most files
 _PACKAGES = {"celc": "celc", "celc_runtime": "runtime/celc_runtime"}
 _AXES = ("Source", "Update", "Listing", "Walk", "Choice", "Answer")
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -371,6 +371,7 @@ def _row(what: str, count: int, told: str = "") -> str:
 
 
 def _told(counts: dict[str, int]) -> str:
+    """Counts by name, as a text."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 

@@ -5,8 +5,8 @@
 
 The grammar of Lezer is made of that of celc, rule by rule, so both read the same texts; what stays
 different is listed in `tests/editor/test_lezer.py`. The generator, the libraries and the bundler
-come from npm, so this needs node; whoever uses celc does not. The head of each script has a number
-of all that it was made of, which a test compares.
+come from npm, so this needs node; whoever uses celc does not. The head of each script has a hash of
+all files that it was made from, so that a test sees when a script is out of date.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ SCRIPTS = {name: ROOT / "templates" / f"{name}.js" for name in ("colours", "edit
 
 _CLASSES = {"constant": "Constant", "operator": "OperatorWord"}
 _CALLS = ("call", "distinct_call", "call_of_all", "own_call")
-# Rules whose words have a colour of their own; all others leave no node.
+# Rules that leave a node in the tree, because their words have a colour of their own.
 _NODES = {"type_name": "TypeName", "cast_name": "CastName"}
 
-# Python's regular expressions of these cannot be read as Lezer's.
+# The tokens whose regular expressions Lezer cannot read, written by hand.
 _TOKENS = """\
   space { @whitespace+ }
   Comment { "--" ![\\n]* | "/*" inComment }
@@ -120,8 +120,8 @@ def _name(name: str) -> str:
     return _NODES.get(name, re.sub(r"\W+", "_", name).strip("_") + "_")
 
 
-def number() -> str:
-    """A number of all that the scripts are made of."""
+def hash_of_parts() -> str:
+    """A hash of all files that the scripts are made from: 16 hexadecimal digits."""
     found = hashlib.sha256()
     parts = {path.name: path.read_text("utf-8") for path in PARTS.iterdir() if path.is_file()}
     for name, text in sorted({**parts, **made_texts()}.items()):
@@ -138,7 +138,7 @@ def make(folder: Path) -> dict[str, str]:
         (folder / name).write_text(text, encoding="utf-8")
     npm.install(folder)
     npm.run(folder, "node_modules/.bin/lezer-generator", "cel.grammar", "-o", "cel.js")
-    head = f"Made by tools/lezer.py of {number()}."
+    head = f"Made by tools/lezer.py of {hash_of_parts()}."
     options = ("--format=iife", "--target=es2020")
     return {
         name: npm.bundle(folder, f"{name}.js", head, f"--global-name=celc_{name}", *options)

@@ -44,11 +44,11 @@ WITHIN 60 MINUTES [ts]
 """
 
 _PLACES = ("hill", "orchard", "pasture", "riverside")
-_MORNING = 1_782_889_200_000_000
+_MORNING = 1_782_889_200_000_000  # microseconds since 1970: 2026-07-01 07:00 UTC
 
 
 def farm() -> pa.Table:
-    """A hot day at four places."""
+    """Random events of ten hours of a hot day at four places, place after place."""
     chance = random.Random(4)
     rows = []
     for place, name in enumerate(_PLACES):
@@ -76,7 +76,7 @@ def farm() -> pa.Table:
 
 
 def drawn(page: str, script: str, file: Path, size: str) -> None:
-    """Save the picture of a page, after a script in it."""
+    """Save a picture of a page of HTML, after a script has run in it. size: `width,height`."""
     from selenium import webdriver
 
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")

@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-_SHOWN = 3
-"""So many rows of a difference are kept."""
+_SHOWN = 3  # rows of a difference that are kept
 
 
 @dataclass(frozen=True, slots=True)

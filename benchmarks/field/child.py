@@ -1,4 +1,8 @@
-"""A process that greets with a line, and answers each line by one; it ends with its input."""
+"""An engine in a process of its own, which is asked by lines of text.
+
+The process writes one line when it is ready, and answers each line by one line. It ends when its
+input ends.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ from contextlib import suppress
 
 
 class Child:
-    """Such a process, in a group of its own.
+    """The process of an engine, in a process group of its own.
 
-    Raises RuntimeError for an answer that begins with "error", and where the process has ended.
+    Raises RuntimeError for an answer that begins with "error", and if the process has ended.
     """
 
     def __init__(self, command: list[str]) -> None:
@@ -29,8 +33,11 @@ class Child:
         self.greeting = self._line(command[0], None)
 
     def ask(self, line: str, most: float | None = None) -> str:
-        """The answer to a line. Raises TimeoutError where it takes more seconds than `most`; the
-        process and those that it has started are ended then."""
+        """The answer to a line.
+
+        Raises TimeoutError if there is none after `most` seconds, and ends the process and those
+        that it has started.
+        """
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # `_line` says that the process has ended
             self._process.stdin.write(f"{line}\n")

@@ -27,8 +27,7 @@ from pyarrow import csv, parquet
 
 TYPES = "ABCDEFGHIJ"
 EVENTS_OF_A_KEY = 1_000
-PACE = 10_000
-"""A key has an event each so many milliseconds, on average."""
+PACE = 10_000  # milliseconds between two events of a key, on average
 
 NPM = "vega-datasets@3.2.1"
 NPM_FOLDER = Path(os.environ.get("FIELD_NPM", "build/npm"))
@@ -36,31 +35,26 @@ NPM_FOLDER = Path(os.environ.get("FIELD_NPM", "build/npm"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DataSet:
-    """Events of one kind.
-
-    columns: its own columns, by name: `INT`, `LONG`, `DOUBLE` or `STRING`. types: the kinds of
-    event. key: the column that most tasks go by; none: "". unit: of `ts`. source: whose data it is.
-    make: at most so many rows. small: random rows of the same form, for tests where the source is
-    absent. lacking: what must be installed, in words; None where all is there.
-    """
+    """Events of one kind."""
 
     name: str
-    words: str
-    unit: str
-    source: str
-    key: str
-    types: str
-    columns: dict[str, str]
-    make: Callable[[int], pa.Table]
-    small: Callable[[int], pa.Table]
+    words: str  # what the events are
+    unit: str  # of the column `ts`
+    source: str  # whose data it is
+    key: str  # the column by which most tasks join; "": none
+    types: str  # the event types, a letter each
+    columns: dict[str, str]  # its own columns: `INT`, `LONG`, `DOUBLE` or `STRING`, by name
+    make: Callable[[int], pa.Table]  # the events, given the most rows
+    small: Callable[[int], pa.Table]  # random rows of the same form, for tests without the source
     lacking: Callable[[], str | None] = lambda: None
+    """What must be installed, in words; None if everything is there."""
 
     def fields(self) -> dict[str, str]:
         """All columns with their types, in the order of the table."""
         return {"id": "LONG", "ts": "LONG", "type": "STRING", **self.columns}
 
     def table(self, rows: int) -> pa.Table:
-        """At most so many rows of the set. Raises RuntimeError where it is not installed."""
+        """The first `rows` rows of the set. Raises RuntimeError if it is not installed."""
         lacking = self.lacking()
         if lacking is not None:
             raise RuntimeError(f"{self.name}: {lacking}")

@@ -39,8 +39,7 @@ from pyarrow import parquet  # noqa: E402
 from tasks import Task, tasks  # noqa: E402
 
 RECORDS = HERE / "records"
-ENOUGH = 2.0
-"""An engine that has run for so many seconds, in two turns or more, takes no further turn."""
+ENOUGH = 2.0  # seconds: after these, and two turns, an engine takes no further turn
 WARM_SECONDS, WARM_CALLS = 0.5, 12
 """An engine whose first turn took less is called some times more before the others, until one is
 reached: some engines (celc, and those of the JVM) compile what is called often."""

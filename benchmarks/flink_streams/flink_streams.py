@@ -2,11 +2,12 @@
 
 Flink's planner is among the jars of `pip install ".[flink]"`, as FlinkCEP is
 (`field/adapters/in_flink.py`), and the clause runs on FlinkCEP's operator. `RowStreams.java` counts
-the rows of the answer and drops them. Its time is read at the source, from the first row of a file
-to that of the next one, so the start of the JVM and of the job are no part of it. There are three
-sources: rows in memory, so that Flink reads no file; lines of a file (`lines`); and the same with
-checkpoints (`kept`), so that the job can go on after a kill. The first two lose all that they have
-kept with their process, which is to their favour.
+the rows of the answer and drops them. It reads the time at the source, from the first row of a file
+to the first row of the next file. So the time has no part of the start of the JVM and of the job.
+
+There are three sources: rows in memory (`sql`), so that Flink reads no file; lines of a file
+(`lines`); and lines of a file with checkpoints (`kept`), so that the job can go on after a kill.
+Without checkpoints Flink writes no state, which makes it faster than a job that can go on.
 """
 
 from __future__ import annotations
@@ -51,20 +52,20 @@ def missing() -> str | None:
 
 
 class Counted(NamedTuple):
-    """The rows of a statement, and of each file but the last one the seconds of CPU and of the
-    clock."""
+    """The size and the cost of an answer."""
 
     rows: int
-    seconds: tuple[float, ...]
-    clock: tuple[float, ...]
+    seconds: tuple[float, ...]  # of CPU, for each file but the last one
+    clock: tuple[float, ...]  # seconds of wall time, for the same files
 
 
 class FlinkRows:
-    """A process with one slot, which holds the rows of files; `close` ends it.
+    """A Flink process with one slot, which holds the rows of some files; `close` ends it.
 
-    tables: the files, each with `type`, `key`, `v` and `ts`, and as many rows. Their microseconds
-    are Flink's milliseconds, so that no two rows fall together. Raises RuntimeError where something
-    is missing, and where a job fails.
+    tables: the files, with the columns `type`, `key`, `v` and `ts`; all have the same number of
+    rows. A microsecond becomes a millisecond of Flink, because Flink knows no shorter time.
+
+    Raises RuntimeError if this machine lacks something, and if a job fails.
     """
 
     def __init__(self, folder: Path, tables: Sequence[pa.Table]) -> None:
@@ -91,7 +92,7 @@ class FlinkRows:
         return _counted(self._child.ask("lines " + " ".join(text.split())))
 
     def kept(self, text: str, interval: float, state: str = "hashmap") -> Counted:
-        """The same with a checkpoint each so many seconds on the clock.
+        """Run it as `lines` does, with a checkpoint every `interval` seconds of wall time.
 
         state: `hashmap`, on the heap, or `rocksdb`, which takes a hundred times the CPU here.
         """
@@ -132,7 +133,7 @@ def write_lines(table: pa.Table, to: Path | BinaryIO) -> None:
 
 
 def _write(folder: Path, tables: Sequence[pa.Table]) -> None:
-    """Write the columns of the rows in the order of their times, one file for each."""
+    """Write the rows of all tables in the order of time: a file for each column, and `rows.csv`."""
     letters = pa.array([chr(code) for code in range(128)])
     columns: dict[str, list[np.ndarray]] = {"type": [], "key": [], "v": [], "ts": []}
     (folder / "rows.csv").unlink(missing_ok=True)

@@ -1,4 +1,11 @@
-"""One query → its parts of a module, in their order."""
+"""Lowers one query: from its program to the runtime's `Plan` and to its parts of a module.
+
+A part is a template with its values (`TemplateView`); the module prints the parts in their order.
+Kernels are templates. All else that the runtime needs is a value of `celc_runtime.plan`, which
+`emit` prints as a constructor call: so the last representation can be verified before it is text.
+There is one case for each update and for each listing. It makes the data of the module, and the
+code that they name.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -54,81 +61,68 @@ from celc.plan.strategy import (
 
 @frozen
 class QueryEnd(TemplateView):
-    """The end of a query: the `CompiledQuery` made of all of it.
+    """The last part of a query: the `CompiledQuery` that holds everything before it.
 
-    - `classified_by` is the function that finds symbols.
-    - `plan`, `updated_by` and `listed_by` are calls that make its plan and the two parts of its
-      strategy.
-    - `listing_header` says how matches are listed, and why.
-    - `reads` are the programs of the queries that it reads.
-    - `positions`: positions are output.
+    All texts but `listing_header` are expressions of Python.
     """
 
     template: ClassVar[str] = "query"
 
-    number: int
-    plan: str
-    classified_by: str
-    updated_by: str
-    listed_by: str
-    listing_header: str
-    reads: tuple[str, ...]
-    joins: str
-    positions: bool
+    number: int  # of the query in the module, from 1
+    plan: str  # makes the `Plan`
+    classified_by: str  # the function that finds the symbols of events
+    updated_by: str  # makes the update of the strategy
+    listed_by: str  # makes the listing of the strategy
+    listing_header: str  # a comment: how matches are listed, and why
+    reads: tuple[str, ...]  # the programs of the queries whose rows it reads
+    joins: str  # makes the pattern as joins of SQL
+    positions: bool  # whether rows have positions
 
 
 @frozen
 class UpdatePart:
-    """The update in a module, the parts before it, and the attributes that it reads."""
+    """The update of a query, as the module has it."""
 
     value: strategy.Update
-    before: tuple[TemplateView, ...] = ()
-    read: frozenset[str] = frozenset()
+    before: tuple[TemplateView, ...] = ()  # the parts that `value` names, such as its kernel
+    read: frozenset[str] = frozenset()  # attributes of events
 
 
 @frozen
 class ListingPart:
-    """The listing in a module, the parts before it, and the attributes that it reads.
-
-    `sees_all_events`: it also reads events that the query does not ask about. `past` writes
-    conditions over the remembered columns of past events, whose variables are `columns`.
-    """
+    """The listing of a query, as the module has it."""
 
     value: strategy.Listing
-    before: tuple[TemplateView, ...] = ()
-    read: frozenset[str] = frozenset()
-    sees_all_events: bool = False
-    past: EventCode | None = None
-    columns: tuple[str, ...] = ()
+    before: tuple[TemplateView, ...] = ()  # the parts that `value` names, such as its conditions
+    read: frozenset[str] = frozenset()  # attributes of events
+    sees_all_events: bool = False  # whether it reads events that no condition names, too
+    past: EventCode | None = None  # writes conditions on past events; None: it has none
+    columns: tuple[str, ...] = ()  # the variables of `past`: the remembered columns of events
 
 
 @frozen
 class Lowered:
-    """A query in its last representation: values of `celc_runtime.plan`, and the parts of the
-    module."""
+    """A query in its last representation."""
 
     plan: Plan
     update: strategy.Update
     listing: strategy.Listing
-    parts: tuple[TemplateView, ...]
+    parts: tuple[TemplateView, ...]  # of the module, in their order
 
 
 @frozen
 class ModuleOptions:
-    """What a module depends on besides its programs: its text, the declarations of the tables that
-    the text reads and does not declare, `tiebreak`, `at_end`, whether positions, `match_id` and
-    joins are output, the column of the event types, if it has another name than `type`, and the
-    functions that are given."""
+    """What a module depends on besides its programs."""
 
-    text: str
-    declared: str
-    tiebreak: tuple[str, ...]
-    at_end: str
-    positions: bool
-    match_id: bool
-    joins: bool
-    type_column: str | None
-    functions: tuple[GivenFunction, ...] = ()
+    text: str  # of the query file
+    declared: str  # CREATE STREAM of the tables that the text reads and does not declare
+    tiebreak: tuple[str, ...]  # columns that order events with equal order columns
+    at_end: str  # "open" or "closed": whether events may come after the last one
+    positions: bool  # whether rows have positions
+    match_id: bool  # whether rows have an id
+    joins: bool  # whether the module has the pattern as joins of SQL
+    type_column: str | None  # the column of the event types; None: `type`
+    functions: tuple[GivenFunction, ...] = ()  # functions in Python that the caller gives
 
 
 def lower(
@@ -138,8 +132,13 @@ def lower(
     imports: Imports,
     numbers: Mapping[str, int],
 ) -> Lowered:
-    """The query of number `number`, from 1; `numbers` are those of all queries of the module.
-    Raises OptionClash where the query cannot have the column `match_id` or that of the types."""
+    """A query in its last representation.
+
+    number: its number in the module, from 1. imports: gets the names that its parts use. numbers:
+    the number of each query of the module by its name.
+
+    Raises OptionClash if the query cannot have the column `match_id` or the column of the types.
+    """
     alone = len(numbers) == 1
     query = program.query
     look(query.formula.span, "writing the module")
@@ -266,7 +265,7 @@ def _update(
 def _listing(
     number: int, program: Program, code: ConditionCode, own: OwnAggregateCode
 ) -> ListingPart:
-    """The listing of the matches that end at an event."""
+    """The listing of a query. `code` and `own` write its conditions and aggregates."""
     imports, selector, listing = code.imports, program.query.strategy, program.listing
     match listing:
         case All() | InRuns() | Latest() | United():
@@ -305,6 +304,7 @@ def _listing(
 def _runs(
     number: int, listing: LongestRuns, program: Program, code: ConditionCode, own: OwnAggregateCode
 ) -> ListingPart:
+    """The listing whose matches are the longest runs of events, with conditions inside a run."""
     run, conditions = listing.run, listing.checks
     if isinstance(run, AdjoiningRuns):
         return _adjoining(number, run, conditions, program, code, own)
@@ -330,7 +330,11 @@ def _adjoining(
     code: ConditionCode,
     own: OwnAggregateCode,
 ) -> ListingPart:
-    """Runs that adjoin, whose steps are bits; `before`: what must not lie before them."""
+    """The listing whose matches are runs of neighbours that adjoin.
+
+    before: what must not lie before such a run; None: anything may. Steps become bits of a number,
+    so that the kernel moves through all of them at once.
+    """
 
     def bits(wanted: Callable[[Step], bool]) -> int:
         return sum(1 << number for number, step in enumerate(runs.steps) if wanted(step))
@@ -355,6 +359,7 @@ def _adjoining(
 def _worlds(
     number: int, listing: InWorlds, program: Program, code: ConditionCode, own: OwnAggregateCode
 ) -> ListingPart:
+    """The listing for events of uncertain time, by checks or by the definition, if it has one."""
     form, conditions = listing.form, listing.checks
     worlds = strategy.InWorlds(one_order=listing.one_order)
     if conditions is not None:

@@ -1,8 +1,11 @@
 """A search for a stream on which two queries differ, over a small domain of events and times.
 
-Streams are tried by length. While all streams of a length are few they are all tried, many in one
-run. Beyond, streams are walked at random through the automata, which find at least every match, so
-that most of them hold one.
+Streams are tried by their length, the short ones first, so that the example is easy to read. If a
+length has few streams, the search tries all of them: then it also proves that there is none of this
+length. If it has many, the search draws streams from random walks through the automaton of a query.
+The automaton finds at least every match, so most of these streams hold one; streams of random
+events seldom do. Many streams are one run of a query, each as a partition of its own, because a run
+costs more than a stream.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, product
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from celc_runtime.plan.errors import EventError
@@ -26,19 +29,28 @@ from celc.compare.times import Clocks, Pattern, clocks_of, patterns
 from celc.compare.values import candidates
 from celc.compare.words import shown_length, shown_values
 
-ALL_STREAMS = 120_000
-"""So many streams of one length are all tried."""
+MOST_STREAMS = 120_000  # of one length: with more, the length is searched at random
+LONGEST = 8  # events of a stream, unless the caller says otherwise
 
-LONGEST = 8
 
-STAGES = ((250, 1), (0, 2), (1500, 3), (8000, LONGEST))
-"""How the search goes on: so many streams of each length are walked at random, and then all of up
-to so many events are tried."""
+class Stage(NamedTuple):
+    """A step of the search: first random streams of each length, then all short streams."""
 
-PLAIN = 0.2  # the share of streams without long steps of time
-MOST_BEFORE_ANOTHER = 50  # repeated events, before which another event is tried behind them
-MISSES = 500  # streams that were walked before, after which there may be no others
-BATCH = 2500  # streams in one run
+    drawn: int
+    """The most random streams of each length; 0: none."""
+    all_up_to: int
+    """All streams of this number of events, and of fewer, are tried."""
+
+
+STAGES = (Stage(250, 1), Stage(0, 2), Stage(1500, 3), Stage(8000, LONGEST))
+
+SHORT_STEPS = 0.2  # the share of random streams in which no step of time is longer than a unit
+MOST_BEFORE_ANOTHER = 50  # equal events; behind more of them no second event is tried
+MOST_MISSES = 500  # draws that repeat a stream, after which a length counts as searched
+MOST_TOGETHER = 2500  # streams in one run
+MOST_ROWS = 200_000  # events in one run
+MOST_REPEATED_TYPES = 40  # events of the domain that are tried as repeated ones
+MOST_PARAMETER_ROWS = 60  # choices of one row from each parameter table
 
 
 class OutOfTime(Exception):
@@ -47,15 +59,20 @@ class OutOfTime(Exception):
 
 @frozen
 class Walk:
-    """What the automaton of a side makes of the domain: for each state and event the states after
-    it, and whether a match ends; None: the automaton does not read symbols alone."""
+    """The moves of the automaton of one side, over the events of the domain."""
 
     after: tuple[tuple[frozenset[int], ...], ...]
+    """`after[state][event]` are the states that the event leads to."""
     ends: tuple[tuple[bool, ...], ...]
+    """`ends[state][event]`: whether the event ends a match."""
 
 
 class Search:
-    """Streams for some queries: what they are made of, and runs of the queries over them."""
+    """The streams over which some queries are searched, and runs of the queries over them.
+
+    sides: the queries; `differing` and `difference` want two. until: seconds of the monotonic
+    clock, at which the search stops.
+    """
 
     def __init__(self, sides: Sequence[Side], until: float) -> None:
         self.sides = tuple(sides)
@@ -78,7 +95,9 @@ class Search:
         found = {name: candidates(name, type, asked) for name, type in sets.items()}
         self.parameters: dict[str, pa.Table] = parameter_tables(sides, found)
         self.tried = 0
+        """The number of streams that both queries have answered."""
         self.complete = 0
+        """All streams with up to this number of events have been tried."""
         self._walks = [_walk(side, number, sides, self.domain) for number, side in enumerate(sides)]
         self._chosen = random.Random(1)
 
@@ -100,7 +119,11 @@ class Search:
     # --- streams ---
 
     def stream(self, letters: Sequence[int], pattern: Pattern, begin: int = 0) -> Stream:
-        """A stream whose first clock goes as the pattern says, the others by their units."""
+        """The stream with these events.
+
+        The clock whose steps matter goes as `pattern` says. All others go on by one unit from event
+        to event. begin: which of the first times of a clock to take.
+        """
         times = {}
         for name, begins in self.clocks.begins.items():
             start = begins[min(begin, len(begins) - 1)]
@@ -121,27 +144,28 @@ class Search:
         return max(map(len, self.clocks.begins.values()), default=1)
 
     def all_streams(self, count: int) -> Iterator[Stream] | None:
-        """All streams of so many events, the plainest first; None where they are too many."""
+        """All streams of `count` events, those with short steps of time first; None if there are
+        more than MOST_STREAMS."""
         times = self._patterns(count)
         begins = range(self._begins())
         letters = range(len(self.domain.letters))
-        if len(letters) ** count * len(times) * len(begins) > ALL_STREAMS:
+        if len(letters) ** count * len(times) * len(begins) > MOST_STREAMS:
             return None
         whole = product(begins, product(letters, repeat=count), times)
         return (self.stream(word, time, begin) for begin, word, time in whole)
 
     def walked(self, count: int) -> Iterator[Stream]:
-        """Some streams of so many events, at random, most of them with a match."""
+        """Random streams of `count` events, no stream twice. Most of them hold a match."""
         chosen = self._chosen
         times = self._patterns(count)
         seen: set[Any] = set()
         misses = 0
-        while misses < MISSES:
+        while misses < MOST_MISSES:
             walk = chosen.choice(self._walks)
             word = None if walk is None else _walked_word(walk, count, chosen)
             if word is None:
                 word = tuple(chosen.randrange(len(self.domain.letters)) for _ in range(count))
-            time = chosen.choice(times[:1] if chosen.random() < PLAIN else times)
+            time = chosen.choice(times[:1] if chosen.random() < SHORT_STEPS else times)
             begin = chosen.randrange(self._begins())
             if (word, time, begin) in seen:
                 misses += 1
@@ -150,8 +174,11 @@ class Search:
             yield self.stream(word, time, begin)
 
     def repeated(self) -> Iterator[Stream]:
-        """Streams of one event that comes as often as a number of the queries says, or once more or
-        less, alone and before another one."""
+        """Streams in which one event is repeated, for numbers such as that of `COUNT(x) >= 12`.
+
+        The event comes as often as the number says, once less, and once or twice more. Each such
+        stream is tried alone, and with another event behind it.
+        """
         counts = sorted(
             {more for one in self.asked.counts for more in (one - 1, one, one + 1, one + 2)}
         )
@@ -160,13 +187,13 @@ class Search:
             number
             for number, letter in enumerate(self.domain.letters)
             if any(symbol != 0 for symbol in letter.symbols)
-        ][:40]
+        ][:MOST_REPEATED_TYPES]
         for count in counts:
             if not LONGEST < count <= MAX_REPEATED + 2:
                 continue
             steps: Pattern = tuple(range(count + 1))
             if driver is not None:
-                # So many events are meant to lie in the least window.
+                # All of these events have to lie in the shortest window.
                 unit = self.clocks.units[driver]
                 least = min(self.clocks.lengths[driver], default=unit * 10 * count)
                 whole = isinstance(unit, int)
@@ -181,7 +208,8 @@ class Search:
     # --- runs ---
 
     def batches(self, streams: Iterable[Stream]) -> Iterator[list[Stream]]:
-        """Streams by the batch, small ones first. Raises OutOfTime."""
+        """The streams in groups for one run each. Groups grow, so that the first answers come soon.
+        Raises OutOfTime."""
         waiting = iter(streams)
         size = 50
         while batch := list(islice(waiting, size)):
@@ -189,11 +217,14 @@ class Search:
                 raise OutOfTime
             yield batch
             rows = sum(len(one.letters) for one in batch) // len(batch)
-            size = max(1, min(BATCH, size * 4, 200_000 // max(rows, 1)))
+            size = max(1, min(MOST_TOGETHER, size * 4, MOST_ROWS // max(rows, 1)))
 
     def answers(self, number: int, batch: list[Stream]) -> dict[int, Any]:
-        """The rows of one query in each stream of a batch, by the number of the stream; streams at
-        which a run stops with an error are left out."""
+        """The rows of query `number` on each stream of a batch, by the place of the stream.
+
+        A stream without rows is absent. One on which the query stops with an error has None, and
+        shows no difference; such streams are found by halving the batch.
+        """
         try:
             table = self.sides[number].over_streams.rows(
                 self.tables[number].of(batch), self.parameters
@@ -217,7 +248,8 @@ class Search:
                 yield batch[place]
 
     def difference(self, stream: Stream) -> Difference | None:
-        """What both queries, as they are, answer to a stream, if that differs."""
+        """The answers of both queries to one stream, if they differ; else None. Here each query is
+        run as it is, and not in the form that runs over many streams at once."""
         events = [table.of([stream], numbered=False) for table in self.tables]
         for parameters in (*self._single_rows(), self.parameters):
             try:
@@ -235,7 +267,8 @@ class Search:
         """The parameter tables with one row each."""
         if not self.parameters:
             return
-        for places in islice(product(*(range(len(t)) for t in self.parameters.values())), 60):
+        most = MOST_PARAMETER_ROWS
+        for places in islice(product(*(range(len(t)) for t in self.parameters.values())), most):
             yield {
                 name: table.slice(place, 1)
                 for place, (name, table) in zip(places, self.parameters.items(), strict=True)
@@ -246,27 +279,30 @@ class Search:
     def found(
         self, streams: Iterable[Stream], shows: Callable[[list[Stream]], Iterator[Stream]]
     ) -> Iterator[Stream]:
-        """The streams among some that show what is looked for. Raises OutOfTime."""
+        """Those of the streams that `shows` returns: it is given a batch, and returns the streams
+        of it that show what is searched. Raises OutOfTime."""
         for batch in self.batches(streams):
             yield from shows(batch)
 
     def in_stages(
         self, shows: Callable[[list[Stream]], Iterator[Stream]], longest: int
     ) -> Iterator[Stream]:
-        """Streams that show what is looked for, the ones that are found soonest first. Raises
-        OutOfTime."""
-        for most, all_of in STAGES:
-            for count in range(self.complete + 1, longest + 1 if most else 0):
-                yield from self.found(islice(self.walked(count), most), shows)
-            yield from self.all_shorter(shows, min(all_of, longest) + 1)
-            if not most:
+        """The streams that show what is searched, in the order of STAGES. Raises OutOfTime."""
+        for drawn, all_up_to in STAGES:
+            for count in range(self.complete + 1, longest + 1 if drawn else 0):
+                yield from self.found(islice(self.walked(count), drawn), shows)
+            yield from self.all_shorter(shows, min(all_up_to, longest) + 1)
+            if not drawn:
                 yield from self.found(self.repeated(), shows)
 
     def all_shorter(
         self, shows: Callable[[list[Stream]], Iterator[Stream]], length: int
     ) -> Iterator[Stream]:
-        """The streams of less than `length` events that show what is looked for, by length, if all
-        of each length can be tried; `complete` tells up to which. Raises OutOfTime."""
+        """The streams of fewer than `length` events that show what is searched, by their length.
+
+        Stops at the first length with too many streams; `complete` is then the length before it.
+        Raises OutOfTime.
+        """
         for count in range(self.complete + 1, length):
             streams = self.all_streams(count)
             if streams is None:
@@ -280,7 +316,8 @@ class Search:
         difference: Difference,
         shown: Callable[[Stream], Difference | None],
     ) -> Difference:
-        """The difference in the stream without the events that it does not need."""
+        """The difference on a stream that is as small as one can make it by taking out one event
+        after another. shown: the difference on a stream, or None."""
         place = 0
         while place < len(stream.letters) and len(stream.letters) > 1:
             less = stream.without(place)
@@ -295,8 +332,9 @@ class Search:
 def _spreads(
     sides: Sequence[Side],
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[str, int]]]:
-    """Attributes that lie a distance from a clock: the end of an uncertain time, the start of an
-    event that lasts. With the distances to try, and the clock and direction."""
+    """The attributes that lie a distance from a clock: the end of an uncertain time, and the start
+    of an event that lasts. They are given (the distances to try by attribute; by attribute the
+    clock, and 1 if the attribute is later than it, else −1)."""
     values: dict[str, tuple[int, ...]] = {}
     ways: dict[str, tuple[str, int]] = {}
     for side in sides:
@@ -314,7 +352,8 @@ def _spreads(
 
 
 def _walk(side: Side, number: int, sides: Sequence[Side], domain: Domain) -> Walk | None:
-    """The automaton of a side over the domain."""
+    """The moves of the automaton of a side over the domain; None if it reads more of an event than
+    its symbol, or if an event of the domain has none."""
     stages = side.stages
     letters = stages.automaton.letters
     place = sum(len(one.read) for one in sides[:number])
@@ -334,8 +373,10 @@ def _walk(side: Side, number: int, sides: Sequence[Side], domain: Domain) -> Wal
 
 
 def _walked_word(walk: Walk, count: int, chosen: random.Random) -> tuple[int, ...] | None:
-    """A word with a match, now and then with more events before, inside or after it; None where the
-    walk comes to no end."""
+    """The numbers of `count` events that hold a match; None if no match has this length.
+
+    In half of the cases one or two of the events are random ones, before, inside or after it.
+    """
     word: list[int] = []
     extra = chosen.choice((0, 0, 0, 1, 1, 2))
     extra = min(extra, count - 1)

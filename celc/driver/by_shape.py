@@ -158,7 +158,7 @@ def _as_its_rules(
 def _checked_by_processes(
     sources: Sequence[Source], options: Options, table: KnownTable | None, processes: int
 ) -> list[_Result]:
-    """What is found out about each file, by so many processes, of which this is one."""
+    """The result of each file, found by this number of processes, of which the caller is one."""
     count = min(processes, len(sources))
     size = -(-len(sources) // count)
     parts = [sources[at : at + size] for at in range(0, len(sources), size)]

@@ -15,13 +15,12 @@ from celc_runtime.run.by_keys import Keys, matches_by_keys
 Read = Callable[[], Iterable[pa.RecordBatch]]
 
 TIMES = 6
-"""The memory of a run over events that are gathered, in times of the events alone: they are sorted,
-moved, and their matches stand beside them (`benchmarks/large_file.py`)."""
+"""How many times the size of the events a run over gathered events needs, in memory: they are
+sorted and moved, and their matches stand beside them (`benchmarks/large_file.py`)."""
 
 _FEW = 1 << 12  # rows of a batch, which show how many bytes a row has
 
-MOST_READINGS = 64
-"""So often are events read at most, however little memory there is."""
+MOST_READINGS = 64  # of all events, however little memory there is
 
 _FREE = Path("/proc/meminfo")
 _CONTAINER = Path("/sys/fs/cgroup")
@@ -48,10 +47,10 @@ def gathered(read: Read, most: int | None = None) -> pa.Table | TooMany:
 def matches_in_ranges(
     program: Program, known: TooMany, read: Read, memory: int, threads: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """The matches of a keyed query, with as many events in memory as fit into so many bytes.
+    """The matches of a keyed query, whose events are read in several ranges of keys.
 
-    known: what was read of the events once. A key whose events do not fit is read all the same, and
-    where more than MOST_READINGS would be needed, a range takes more memory.
+    known: what was read of the events before. memory: bytes for one range. A range needs more than
+    that if one key has more events, or if more than MOST_READINGS ranges would be needed.
     """
     keys, size = Keys(program), 0
     while known.read:

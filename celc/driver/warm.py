@@ -45,7 +45,7 @@ class Warmed:
 
 
 def warm(queries: Sequence[tuple[str, str]], processes: int) -> Iterator[Warmed]:
-    """Make the machine code of queries, in so many processes.
+    """Make the machine code of queries, in this number of processes.
 
     queries: the text of a generated module, and a query's name in it. Yields what was made, in
     their order. Raises NotWarmed.

@@ -1,7 +1,8 @@
 """Sequences and rounds while they are parsed: operands with their `!` and `?`, numbers in braces.
 
-The grammar accepts `!` and `?` with any operand. Their meaning is checked once the sequence is
-known.
+Whether an operand may have `!` or `?` depends on its neighbours. A grammar that says so would have
+several rules for each operand, and its errors would name rules. So the grammar accepts both signs
+everywhere, and `check_optional` looks at the whole sequence.
 """
 
 from collections.abc import Sequence
@@ -18,12 +19,12 @@ from celc.parse.tokens import Token
 
 @dataclass(slots=True)
 class Negated:
-    """An operand after `!`, until the sequence around it is known; `length` is what FOR says."""
+    """An operand after `!`, until the sequence around it is known."""
 
-    bang: Span
+    bang: Span  # of the `!`
     operand: syntax.Formula
-    doubled: bool = False
-    length: syntax.Window | None = None
+    doubled: bool = False  # whether it is `!!`
+    length: syntax.Window | None = None  # what FOR says
 
 
 @dataclass(slots=True)
@@ -124,8 +125,11 @@ def check_optional(steps: Sequence[Step], diagnostics: Diagnostics) -> None:
 
 
 def _both_ways(steps: Sequence[Step], at: int, source: Source) -> tuple[str, str] | None:
-    """A sequence with an optional operand, and without it. The second is None where it cannot be
-    without, because it would end with a `!`."""
+    """(the sequence with the optional operand at `at`, the sequence without it), as texts.
+
+    None if there is no such pair: the operand is the first or the last one, or its neighbours both
+    have a `!`.
+    """
     if not 0 < at < len(steps) - 1 or (steps[at - 1].bang and steps[at + 1].bang):
         return None
     step = steps[at]

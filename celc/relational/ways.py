@@ -10,7 +10,7 @@ class Ways:
         self._next = 0
 
     def choose(self, size: int) -> int:
-        """The way that is taken at the next place with so many."""
+        """The way that is taken at the next place, which has `size` ways."""
         if self._next == len(self._taken):
             self._taken.append(0)
             self._sizes.append(size)

@@ -1,7 +1,8 @@
-"""What files that become one module declare together.
+"""The names of several files that become one module: what clashes.
 
-Each file is compiled alone, so its messages are those of the file alone. Declarations that are
-equal, places aside, are one; no two queries may have one name.
+Each file is compiled alone, so that its messages do not depend on the others. This file looks at
+what the compiler of one file cannot see. Several files may have the same declaration; it must be
+equal but for its place in the text. Two queries must not have the same name.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +39,11 @@ class DeclaredInFiles:
         self._declared: dict[str, tuple[_Declared, str]] = {}
 
     def add(self, source: Source, file: syntax.File, queries: Iterable[NamedQuery]) -> None:
-        """Go on with a file. Raises CelError with the errors that the files before it make."""
+        """Add the queries and the declarations of one more file.
+
+        Raises CelError for a query whose name a file before it has, and for a declaration that
+        differs from one before it.
+        """
         found = Diagnostics(source)
         # Two queries of one file have different names: the resolver has seen to it.
         known = self._queries.copy()

@@ -102,8 +102,8 @@ class RowColumns:
 
 
 def functions_of_rows(truth: core.Truth) -> list[core.Call]:
-    """The calls in a condition that are computed of several rows, by code that knows no time zones,
-    and of texts only that they can be joined and compared."""
+    """The calls in a condition that are computed from several rows. Their code knows no time zones,
+    and can only join and compare texts."""
     nodes = nodes_asked(truth)
     asked = [truth]
     for node in nodes:

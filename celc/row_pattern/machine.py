@@ -1,6 +1,10 @@
-"""The machine that reads MATCH_RECOGNIZE: words are cut off where it stands.
+"""The parser of MATCH_RECOGNIZE: it cuts the next token off the text and takes it, one by one.
 
-A word is a keyword only where the machine accepts one, and is tried as that before as a name.
+The tables of the grammar are those of an LALR parser (`celc.parse.stacks` runs them). SQL reserves
+few words, so a lexer that runs first cannot tell a keyword from a name: `pattern` is a keyword
+before a parenthesis and may be a column in a condition. Here the state of the parser decides. Only
+the terminals that may stand next are tried, keywords before names. If none fits, all terminals are
+tried, so that the error shows the word that is there.
 """
 
 import re
@@ -21,14 +25,16 @@ START = "query"
 
 @dataclass(slots=True)
 class Node:
-    """A rule of the grammar with its parts: tokens, nodes, and None for what is left out."""
+    """A rule of the grammar that was read: an inner node of the syntax tree."""
 
     name: str
+    """The name of the rule, or its alias in the grammar."""
     parts: list[Any]
+    """Its tokens and nodes in the order of the text; None for an optional part that is absent."""
     span: Span | None
-    """From the first word to the last one; None: it has none."""
+    """The text from its first token to its last one; None: it has no tokens."""
     value: Any = None
-    """What a builder makes of it."""
+    """The syntax node that a builder makes of it; None before."""
 
 
 class RowMachine(Stacks):
@@ -38,12 +44,16 @@ class RowMachine(Stacks):
         super().__init__(grammar())
         self._text = text
         self.tokens: list[Token] = []
+        """The tokens that were taken so far."""
         self.nodes: list[Node] = []
         """The nodes of the tree, the lower ones first."""
 
     def run(self) -> Token | None:
-        """Read the text to its end. Returns the first token that cannot stand at its place, which
-        is `BAD` where no token begins; else None."""
+        """Read the text to its end.
+
+        Returns the first token that the grammar does not allow at its place, and None if the whole
+        text is right. Where no token begins, the returned token has the type `BAD`.
+        """
         wrong = self.read()
         if wrong is None:
             end = self.tokens[-1].end if self.tokens else 0
@@ -52,7 +62,10 @@ class RowMachine(Stacks):
         return wrong
 
     def read(self) -> Token | None:
-        """Read all tokens of the text, and not its end. Returns as `run`."""
+        """Read the tokens of the text, but do not ask whether it may end there.
+
+        Returns as `run`.
+        """
         at, size = _behind_ignored(self._text, 0), len(self._text)
         while at < size:
             token = _token(self._text, at, _tried(self._states[-1]))
@@ -80,6 +93,7 @@ class RowMachine(Stacks):
 
 
 def _kept(reduction: Reduction, parts: Sequence[Any]) -> Iterator[Any]:
+    """The parts that a node keeps. A list is replaced by its items, so that trees stay flat."""
     for place in range(len(parts)) if reduction.kept is None else reduction.kept:
         part = None if place is None else parts[place]
         if isinstance(part, Node) and _is_list(part):
@@ -89,7 +103,7 @@ def _kept(reduction: Reduction, parts: Sequence[Any]) -> Iterator[Any]:
 
 
 def _is_list(node: Node) -> bool:
-    """Whether a node stands for its parts: Lark makes such rules of `*` and `+`."""
+    """Whether a node is only a list of its parts. Lark makes such rules for `*` and `+`."""
     return node.name.startswith("_")
 
 
@@ -103,7 +117,7 @@ def grammar() -> Grammar:
 
 
 def _token(text: str, at: int, terminals: Iterable[str]) -> Token | None:
-    """The token at a place, of the first terminal that fits; None: none does."""
+    """The token that begins at offset `at`, by the first terminal that fits; None: none fits."""
     for terminal in terminals:
         found = _pattern(terminal).match(text, at)
         if found is not None:
@@ -113,7 +127,7 @@ def _token(text: str, at: int, terminals: Iterable[str]) -> Token | None:
 
 @cache
 def _tried(state: int) -> tuple[str, ...]:
-    """The terminals that may stand in a state."""
+    """The terminals that the parser accepts in a state, in the order in which they are tried."""
     row = grammar().actions[state]
     return tuple(terminal for terminal in grammar().patterns if terminal in row)
 
@@ -130,12 +144,16 @@ def _ignored() -> re.Pattern[str]:
 
 
 def _behind_ignored(text: str, at: int) -> int:
+    """The offset of the first character from `at` on that is no white space and no comment."""
     found = _ignored().match(text, at)
     return at if found is None else found.end()
 
 
 def plain_text(text: str) -> str:
-    """A text without comments, each run of white space one space; as it is within quotes."""
+    """The text without comments, and with one space for each run of white space.
+
+    What stands in quotes is not changed. Two texts that differ only in their layout become equal.
+    """
     return re.sub(
         r"('(?:[^']|'')*'|`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\")|(?:\s|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+",
         lambda found: found[1] or " ",

@@ -141,11 +141,8 @@ def _reached(made: Automaton, allowed: set[int]) -> set[int]:
 
 # --- one row -------------------------------------------------------------------------------------
 
-_MOST_COMBINATIONS = 1024
-"""Where there are more, all count as possible."""
-
-_MOST_CLAUSES = 64
-"""Of one condition; one with more is a condition that nothing else excludes."""
+_MOST_COMBINATIONS = 1024  # of conditions: of more, all count as possible
+_MOST_CLAUSES = 64  # of a condition: one with more excludes no other condition
 
 
 def realisable(local: Sequence[core.Truth]) -> tuple[int, ...]:

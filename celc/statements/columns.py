@@ -73,7 +73,7 @@ class _Scope:
     tables: Callable[[str], Columns | None]
     names: Mapping[str, Columns | UnknownTableError]
     sources: dict[str, Columns | UnknownTableError] = field(default_factory=dict)
-    """Of FROM, by alias or table."""
+    """The tables of FROM, by their alias or name."""
 
     def query(self, node: exp.Expr) -> Columns:
         """The columns of a SELECT, or of what combines several."""

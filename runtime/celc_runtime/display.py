@@ -50,8 +50,10 @@ class Html(str):
         return str(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Of IPython: without it a terminal, and the text beside the HTML in a file of a notebook,
-        have the tags."""
+        """The text that IPython shows in a terminal, and keeps beside the HTML in a notebook.
+
+        Without this method it would show the tags.
+        """
         printer.text(self._plain)
 
 

@@ -136,7 +136,7 @@ FAMILIES: dict[str, Callable[[int], str]] = {
 @pytest.mark.each(2)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_states_are_linear_in_the_size(name: str) -> None:
-    """So many for each event, and for twice the size at most twice as many."""
+    """Each event adds at most STATES_PER_EVENT; twice the size has at most twice as many states."""
     states = []
     for size in SIZES:
         form, automaton = built(FAMILIES[name](size))

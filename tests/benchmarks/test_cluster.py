@@ -37,7 +37,7 @@ def test_answers_by_parts_are_those_of_all_events(
 ) -> None:
     data = _data(tmp_path, 4_000, 40)
     whole = cluster.answers_of_one_machine(data, _NAMES)
-    monkeypatch.setattr(cluster_routes, "PARTS_ROWS", 1_000)
+    monkeypatch.setattr(cluster_routes, "MOST_ROWS_AT_ONCE", 1_000)
     assert cluster.answers_of_one_machine(data, _NAMES) == whole
     assert all(answer.rows > 20 for answer in whole.values()), whole
 

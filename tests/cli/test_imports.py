@@ -1,4 +1,8 @@
-"""A command imports what it needs: the start is short where nothing is run."""
+"""Which modules each command imports: imports are most of the time of a short command.
+
+Each test starts a process and looks at the modules that it has loaded. A new import at the top of a
+file that a command reads shows here.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ _LIBRARIES = frozenset(
 _MORE = frozenset({"pyarrow", "pyspark", "rich"})
 _NUMBERS = frozenset({"celc_runtime.module_format", "celc_runtime.version"})
 _FROZEN = _NUMBERS | {f"celc_runtime.plan{one}" for one in ("", ".errors", ".frozen")}
-"""Of the runtime its numbers, what the classes of the compiler are made with, and its errors."""
+"""The modules of the runtime that every import of celc loads: versions, `@frozen`, and errors."""
 
 _ROWS = (
     "CREATE TABLE t (id INT, v INT); SELECT * FROM t MATCH_RECOGNIZE (ORDER BY id "
@@ -35,7 +39,7 @@ print(*sorted(name for name in sys.modules if name.startswith(own)), file=sys.st
 
 
 def _modules(body: str) -> tuple[set[str], set[str]]:
-    """The packages, and the modules of celc, that a process has imported in the end."""
+    """(the packages, the modules of celc) that a process has imported when `body` is done."""
     found = subprocess.run(
         [sys.executable, "-c", _LOADED.format(body=body)],
         capture_output=True,
@@ -48,8 +52,11 @@ def _modules(body: str) -> tuple[set[str], set[str]]:
 
 
 def _modules_of_process(*arguments: str) -> tuple[set[str], set[str]]:
-    """The same of the command as a process of its own, which ends without an end of Python, and the
-    modules of pyarrow."""
+    """(the packages, the modules of celc and pyarrow) that `celc` with these arguments imports.
+
+    The command leaves Python without the usual end, so nothing can be printed there: this reads
+    the log of imports.
+    """
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "celc", *arguments],
         capture_output=True,
@@ -60,7 +67,7 @@ def _modules_of_process(*arguments: str) -> tuple[set[str], set[str]]:
     assert done.returncode == 0, done.stderr
     lines = (line for line in done.stderr.splitlines() if line.startswith("import time:"))
     names = {line.rpartition("|")[2].strip() for line in lines}
-    names.discard("pandas")  # looked for; where it is found, it has modules
+    names.discard("pandas")  # the log also names what is only looked for
     own = {name for name in names if name.startswith(("celc.", "celc_runtime.", "pyarrow."))}
     return {name.partition(".")[0] for name in names}, own
 
@@ -101,7 +108,7 @@ def test_check_imports_the_compiler_but_nothing_that_writes_or_runs_modules() ->
     assert "celc.driver.pipeline" in modules
     assert packages.isdisjoint(_LIBRARIES | _MORE), packages
     assert "celc.codegen.module" not in modules
-    # Of the runtime it takes classes of the plan, and nothing that runs one.
+    # It takes classes of plans from the runtime, and nothing that runs a plan.
     of_runtime = _of_runtime(modules)
     plain = ("celc_runtime.plan", "celc_runtime.values")
     assert all(name.startswith(plain) for name in of_runtime - _NUMBERS), of_runtime
@@ -163,8 +170,8 @@ celc.compile({rows!r}, dialect="match_recognize")
 
 
 def test_a_call_of_compile_imports_nothing_that_formats_compiles_or_shows() -> None:
-    """The module is loaded, so NumPy and Arrow are. It holds the query as SQL, for Spark: that is
-    what sqlglot writes."""
+    """The generated module is loaded here, and it needs NumPy and Arrow. It also holds the query as
+    SQL for Spark, which sqlglot writes."""
     packages, modules = _modules(_COMPILES.format(rows=_ROWS))
     assert {"jinja2", "numpy", "pyarrow", "sqlglot"} <= packages
     unwanted = _LIBRARIES | _MORE

@@ -1,4 +1,10 @@
-"""One seed: a query with three features, some streams, every route, and what differs."""
+"""Checks one seed: draws a query with three features, and runs it on all routes.
+
+Each route must give the rows of the reference; where the reference has no say or takes too long,
+all routes must give the same rows. A difference is shrunk (`shrunk`) to fewer features and events.
+
+Long: drawing, running and shrinking share one description of a case.
+"""
 
 from __future__ import annotations
 
@@ -52,28 +58,29 @@ from .shapes import SHAPES
 
 FEATURES = (*SHAPES, *CONDITIONS, *CLAUSES)
 _BY_NAME = {one.name: one for one in FEATURES}
-TOGETHER = 3
+TOGETHER = 3  # features of a query
 REFUSALS = refusals_of_pairs()
-"""What a crossing may be refused for. Another code is a mistake of the generator, or of celc."""
-STREAMS = 6
+"""The codes of errors with which a query may be refused. Any other is a mistake of the generator,
+or of celc."""
+STREAMS = 6  # streams of events for each query
 
 
 @dataclass
 class Tally:
     """What was drawn and compared."""
 
-    drawn: int = 0
-    queries: int = 0
-    pairs: int = 0
+    drawn: int = 0  # texts
+    queries: int = 0  # texts that the compiler took
+    pairs: int = 0  # of a text and a stream
     pairs_with_rows: int = 0
-    too_long: int = 0
-    not_judged: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    routes: Counter[str] = field(default_factory=Counter)
-    features: Counter[str] = field(default_factory=Counter)
+    too_long: int = 0  # pairs with too many matches, or too much work, for the reference
+    not_judged: int = 0  # pairs with several right answers: routes are compared with each other
+    refused: Counter[str] = field(default_factory=Counter)  # texts by the code of the error
+    routes: Counter[str] = field(default_factory=Counter)  # runs by route
+    features: Counter[str] = field(default_factory=Counter)  # texts by feature
 
     def add(self, other: Tally) -> None:
-        """Count what another one has counted."""
+        """Add the counts of another tally."""
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
@@ -120,7 +127,7 @@ def built(seed: int, names: Sequence[str]) -> Drawn:
 
 
 class DifferenceError(AssertionError):
-    """Two answers to one question, and the case."""
+    """Two routes, or a route and the reference, gave different answers; `case` says to what."""
 
     def __init__(self, told: str, case: _Case) -> None:
         super().__init__(told)
@@ -132,23 +139,23 @@ class _Case:
     """What is run: the compiled queries of one text on one stream."""
 
     seed: int
-    number: int
+    number: int  # of the stream
     one: Drawn
     text: str
     events: Events
-    rules: list[Row]
-    every_route: bool = False
-    """Run it on all routes, and not on some by chance."""
+    rules: list[Row]  # the table of parameters of FOR EACH
+    every_route: bool = False  # whether it runs on all routes, and not on some by chance
 
     def takes(self, rng: random.Random, share: float) -> bool:
-        """Whether a route is run that a share of the cases take."""
+        """Whether this case takes a route that `share` of the cases take."""
         return rng.random() < share or self.every_route
 
     def rng(self) -> random.Random:
-        """What batches and streams are drawn with."""
+        """The generator that draws batches and micro-batches."""
         return random.Random(f"{self.seed} routes {self.number}")
 
     def differs(self, route: str, told: object) -> DifferenceError:
+        """The error with everything that is needed to see this difference again."""
         options = self.one.draft.options()
         body = self.text[self.text.rindex("}\n", 0, self.text.index("QUERY ")) + 2 :]
         read = {*re.findall(r"\w+", body), "type", "stream", "ts", "since", "row"}
@@ -166,8 +173,9 @@ class _Case:
 
 @contextmanager
 def _quiet(rng: random.Random) -> Iterator[None]:
+    """Without warnings; in half of the cases with limits that are small (`cramped`)."""
     with warnings.catch_warnings():
-        # Of what events lack, of what a query costs, of numbers that leave their type.
+        # Random events lack values, random queries are costly, and sums leave their type.
         warnings.simplefilter("ignore")
         if rng.random() < 0.5:
             yield
@@ -190,8 +198,8 @@ def check_drawn(
     by_numba: bool = False,
     every_route: bool = False,
 ) -> bool:
-    """Compare the answers of a query on some streams; False: the compiler refuses it, with a code
-    that the documents have."""
+    """Compare the answers of a query on some streams. Returns False if the compiler refuses it with
+    a code of REFUSALS."""
     tally.drawn += 1
     matchers = _engines(seed, one, tally, by_numba=by_numba)
     if matchers is None:
@@ -224,7 +232,11 @@ def compiled(seed: int, one: Drawn, *, by_numba: bool = False) -> Matcher | None
 def _engines(
     seed: int, one: Drawn, tally: Tally, *, by_numba: bool = False
 ) -> dict[str, Matcher] | None:
-    """The file by every engine, or only the chosen one, interpreted; or by Numba."""
+    """The compiled file by the name of its engine; None if it is refused.
+
+    An even seed has every engine that can run it, and an odd one that of the compiler's choice,
+    both as plain Python; with `by_numba` that choice as machine code.
+    """
     options, text = Options(**one.draft.options()), one.draft.text()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -249,7 +261,7 @@ def _chosen(text: str, options: Options) -> Matcher:
 
 
 def asked_query(one: Drawn, matcher: Matcher, name: str) -> CompiledQuery:
-    """A query of the file, with what the call asks for where its rows are matches."""
+    """A query of the file; with ids of matches if the draft has them and its rows are matches."""
     query = matcher.queries[name]
     if "match_id" in one.draft.traits and query.plan.is_of_matches:
         query = query.with_options(match_id=True)
@@ -257,7 +269,8 @@ def asked_query(one: Drawn, matcher: Matcher, name: str) -> CompiledQuery:
 
 
 def shrunk(problem: DifferenceError) -> DifferenceError:
-    """The difference with fewer features and events, as far as one of them can be left out."""
+    """The same difference in a smaller case: one feature, event or rule after another is left out
+    as long as a difference stays."""
     case = problem.case
     is_smaller = True
     while is_smaller:
@@ -289,7 +302,7 @@ def _smaller(case: _Case) -> Iterator[_Case]:
 
 
 def _difference(case: _Case) -> DifferenceError | None:
-    """What differs in a case, at one of several draws of batches."""
+    """The first difference of a case, over several draws of batches; None: there is none."""
     for seed in (0, 1):
         matchers = _engines(seed, case.one, Tally())
         if matchers is None:
@@ -306,7 +319,7 @@ def _difference(case: _Case) -> DifferenceError | None:
 def compare(
     case: _Case, name: str, matchers: dict[str, Matcher], rng: random.Random, tally: Tally
 ) -> None:
-    """Every route of one query on one stream, with the reference or with each other."""
+    """Compare the answers of all routes of one query on one stream. Raises DifferenceError."""
     question = Question(case.one.draft, case.text, name)
     wanted: list[Any] | None
     try:
@@ -346,6 +359,7 @@ def compare(
 def _answers(
     case: _Case, query: CompiledQuery, rng: random.Random
 ) -> Iterator[tuple[str, list[Row] | TotalError]]:
+    """The answers of the routes on one machine: (route, its rows, or the error of its totals)."""
     routes: list[tuple[str, Callable[[], list[Row]]]] = [
         ("match_table", lambda: by_table(query, case.events, case.rules)),
         ("match_arrow", lambda: by_batches(query, case.events, case.rules, rng)),
@@ -374,6 +388,10 @@ def _told(
     wanted: list[Any] | None,
     first: list[Row] | None,
 ) -> str:
+    """What is wrong with the rows of one route, in words; empty if they are right.
+
+    wanted: the answer of the reference, or None; `first`, the rows of another route, counts then.
+    """
     failed = bool(wanted) and isinstance(wanted[0], RunError)  # type: ignore[index]
     if failed or isinstance(rows, TotalError):
         return "" if failed and isinstance(rows, TotalError) else f"{rows} and not {wanted}"
@@ -407,6 +425,7 @@ def _told_of_ids(
 def _compare_compact(
     case: _Case, query: CompiledQuery, engine: str, rng: random.Random, tally: Tally
 ) -> None:
+    """`match_compact`, expanded, gives the rows of `match_table`."""
     if not case.takes(rng, 0.5):
         return
     if (reason := why_not(query.program, Route.COMPACT)) is not None:

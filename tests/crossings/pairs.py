@@ -13,7 +13,7 @@ from .drafts import UnfitError
 _NAMES = tuple(one.name for one in FEATURES)
 _TRIES = 40
 _THIRDS = 6
-"""Of so many features one is taken that makes new pairs with both others."""
+"""This number of features is drawn, and one is taken that makes new pairs with both others."""
 
 Pair = frozenset[str]
 

@@ -267,7 +267,7 @@ _OF_THE_LANGUAGE = {
 
 
 _UNITS = ("hour", "minute", "second")
-"""Of TIMESTAMPDIFF."""
+"""The units of TIMESTAMPDIFF."""
 
 
 def test_no_name_of_a_query_is_overlooked_and_none_is_taken_for_two_things() -> None:

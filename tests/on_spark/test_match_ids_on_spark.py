@@ -82,7 +82,7 @@ def test_some_queries(route: str, spark: Any) -> None:
 
 @pytest.mark.long
 def test_all_cases(spark: Any) -> None:
-    """Of rows that are matches, by `match`."""
+    """Rows that are matches have ids by `match`."""
     cases = [
         case
         for case in load_cases()

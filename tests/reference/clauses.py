@@ -156,7 +156,7 @@ def open_stream(
     reads = read_by(asked, file)
     starts = lasting_streams(asked, file, columns, reads)
     if starts:
-        columns = (end_of(asked, file, starts),)
+        columns = (end_of(file, starts),)
     if columns:
         events = sorted(
             events, key=lambda event: tuple(_sort_key(event.get(name)) for name in columns)
@@ -164,7 +164,7 @@ def open_stream(
     is_closed = at_end == "closed"
     if not reads:
         if starts:
-            check_lasting(asked, columns)
+            check_lasting(columns)
             ties = "simultaneous"
         schema = Schema(file, asked.streams)
         check(asked, schema)
@@ -261,7 +261,7 @@ def _order_where_events_last(query: Query, file: File) -> tuple[str, ...]:
     reads = read_by(query, file)
     starts = lasting_streams(query, file, (), reads)
     if starts:
-        return (end_of(query, file, starts),)
+        return (end_of(file, starts),)
     found = (_order_where_events_last(one, file) for one in reads)
     return next(filter(None, found), ())
 

@@ -173,7 +173,7 @@ _EXACT = Context(prec=2000, rounding=ROUND_HALF_UP)
 
 
 def _round(data: Data) -> Datum:
-    """Of the digits that a DOUBLE is written with."""
+    """Rounds the digits that a DOUBLE is written with."""
     datum, *rest = data
     places, kind = int(rest[0].value) if rest else 0, datum.kind
     if isinstance(kind, DecimalKind):

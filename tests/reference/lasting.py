@@ -113,7 +113,7 @@ def lasting_streams(
     return starts
 
 
-def end_of(query: n.Query, file: n.File, starts: dict[str, str]) -> str:
+def end_of(file: n.File, starts: dict[str, str]) -> str:
     """The order column where events last."""
     return next(file.lasting[name][1] for name in starts if name in file.lasting)
 
@@ -126,13 +126,13 @@ def check_event(start: Any, end: Any) -> None:
 
 def check_reader(query: n.Query, file: n.File, order_by: tuple[str, ...]) -> None:
     """Raise CelError where a query that reads queries has no meaning."""
-    check_lasting(query, order_by)
+    check_lasting(order_by)
     for one in read_by(query, file):
         if one.per is not None or one.collapsed or one.for_each is not None:
             raise CelError(f"{one.name} has no rows that can be read")
 
 
-def check_lasting(query: n.Query, order_by: tuple[str, ...]) -> None:
+def check_lasting(order_by: tuple[str, ...]) -> None:
     """Raise CelError where a query over events that last has no meaning."""
     if len(order_by) != 1:
         raise CelError("a query over events that last has one order column")

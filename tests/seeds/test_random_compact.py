@@ -260,7 +260,7 @@ _REFUSED = {
     ],
 )
 def test_cases(stem: str, every: int) -> None:
-    """Of every twelfth case one engine in the suite."""
+    """The suite takes one engine for every twelfth case."""
     rng, problems, compared = random.Random(stem), [], 0
     for case in load_cases(stem)[::every]:
         with interpreted():

@@ -40,7 +40,7 @@ _SHAPES = (EVERYTHING - _NEED_ORDER, (EVERYTHING | SHORTER) - _NEED_ORDER, OF_RO
 _WITH_FIRST = EVERYTHING | SHORTER | {Feature.THEN_FIRST, Feature.LOCAL_WINDOW, Feature.NOT_BEFORE}
 _WITH_ENDS = EVERYTHING | {Feature.NOT_BEFORE, Feature.NOT_AFTER}
 BY_START = tuple(one - _NEED_ORDER | {Feature.PER_START} for one in (*_SHAPES, _WITH_ENDS))
-"""Of queries with SELECT FIRST and LONGEST."""
+"""The features of queries with SELECT FIRST and LONGEST."""
 _NEED_NEXT = {Feature.WITHIN_EVENTS, Feature.CONSUME_BY}
 """What asks for the event after one, where events last and have an order."""
 LASTING_SHAPES = tuple(

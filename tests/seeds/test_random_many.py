@@ -59,12 +59,12 @@ def compiled(file: Drawn) -> Matcher | None:
 
 
 def rows(table: Any) -> list[str]:
-    """The rows in an order of their own."""
+    """The rows as sorted texts, so that their order does not matter."""
     return sorted(map(repr, table.to_pylist()))
 
 
 def with_texts_twice(rng: random.Random, table: pa.Table) -> pa.Table:
-    """The table with texts as codes of dictionaries in which each stands twice."""
+    """The table with its texts dictionary-coded, each text twice in its dictionary."""
     for place, (name, type) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
         if pa.types.is_string(type):
             texts = table.column(name).to_pylist()
@@ -98,7 +98,7 @@ def check(seed: int) -> tuple[int, int, int]:
         events = stream_for(rng, file)
         columns: dict[str, pa.ChunkedArray] = {}
         for query in queries.values():
-            # A column that a query does not read has a type of its own choice in its table.
+            # Where a query does not read a column, `table_of` may give it any type.
             read = input_schema(query.plan).names
             one = table_of(query.plan, events)
             columns |= {n: one.column(n) for n in one.column_names if n in read or n not in columns}

@@ -27,7 +27,7 @@ _T = "CREATE TABLE t (symbol STRING, ts TIMESTAMP, price DOUBLE);\n"
 def test_golden_statements_over_functions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, update: bool
 ) -> None:
-    """Of the command line; one of them with its module."""
+    """The command line writes them; one has its module beside it."""
     monkeypatch.chdir(tmp_path)
     for number, name in _GOLDEN.items():
         text = [*statements()][number - 1].text

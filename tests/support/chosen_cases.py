@@ -63,7 +63,7 @@ def _written(query: str) -> str:
 
 
 def chosen() -> list[Case]:
-    """Of each query of `_CHOSEN` the case with the most matches."""
+    """For each query of `_CHOSEN`, the case with the most matches."""
     found = []
     for stem, queries in _CHOSEN.items():
         cases = load_cases(stem)

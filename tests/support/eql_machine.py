@@ -17,11 +17,11 @@ Event: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Asked:
-    """A step: which events it takes, and the fields of its keys."""
+    """A step of a sequence."""
 
-    takes: Callable[[Event], bool]
-    keys: tuple[str, ...] = ()
-    is_missing: bool = False
+    takes: Callable[[Event], bool]  # whether an event is of its kind
+    keys: tuple[str, ...] = ()  # fields whose values all steps share
+    is_missing: bool = False  # whether no such event may come here: `![…]`
 
     def key(self, event: Event) -> tuple[Hashable, ...] | None:
         """The keys of an event; None if one is NULL."""

@@ -333,7 +333,7 @@ def calls_of(type: DataType) -> Iterator[Call]:
 
 
 def values_of(type: DataType) -> Iterator[Expression]:
-    """All that is computed of columns of a type: calls, choices, and arithmetic."""
+    """All that is computed from columns of a type: calls, choices, and arithmetic."""
     yield from calls_of(type)
     a, b, n = _column("a", type), _column("b", type), _column("n", DataType.INT)
     yield Choice("LEAST", (a, b), type, _NOWHERE)

@@ -22,7 +22,7 @@ def mistakes(text: str, seed: int) -> Iterator[tuple[str, str]]:
     source = Source("rule.cel", text)
     file = parse(source)
     chosen = random.Random(seed)
-    ways = {kind: list(_ways(kind, file, source)) for kind in KINDS}
+    ways = {kind: list(_ways(kind, file)) for kind in KINDS}
     ways = {kind: found for kind, found in ways.items() if found}
     while True:
         kind = chosen.choice([*ways])
@@ -32,7 +32,7 @@ def mistakes(text: str, seed: int) -> Iterator[tuple[str, str]]:
         yield f"{kind}: {source.slice(span)!r} became {new!r}", made
 
 
-def _ways(kind: str, file: syntax.File, source: Source) -> Iterator[tuple[Span, list[str]]]:
+def _ways(kind: str, file: syntax.File) -> Iterator[tuple[Span, list[str]]]:
     """Places in the text, each with what can stand there by mistake."""
     nodes = [one for one in nodes_of(file.queries) if hasattr(one, "span")]
     nodes.sort(key=lambda one: (one.span.start, one.span.end))

@@ -1,4 +1,4 @@
-"""What each engine is to the benchmark."""
+"""The interface of an engine in the benchmark: one subclass for each engine."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ CORES = len(os.sched_getaffinity(0))
 
 
 class Adapter(ABC):
-    """An engine in a process of its own, which holds the events of one data set at a time.
-
-    name: its key in the files of tasks. title: its name on the page. languages: the keys of its
-    texts, the first one that a task has counts. how: the way in which it is asked, in words.
-    """
+    """An engine in a process of its own, which holds the events of one data set at a time."""
 
     name: ClassVar[str]
+    """Its key in the files of tasks."""
     title: ClassVar[str]
+    """Its name on the page."""
     languages: ClassVar[tuple[str, ...]]
+    """The keys of its texts in a task, the preferred one first."""
     how: ClassVar[str]
+    """How it is asked, for the page."""
     package: ClassVar[str]
+    """The distribution that pip installs."""
 
     def __init__(self, folder: Path) -> None:
         """Start the engine; `folder` is for its files."""

@@ -28,7 +28,8 @@ class InEpigrep(Adapter):
         self._found: list[list[int]] = []
 
     def _by(self, key: str) -> tuple[list[Any], np.ndarray]:
-        """The events in the order of epigrep by a key, and the id of each."""
+        """(the events in the order that epigrep wants, by a key; int64[events], their ids). They
+        are kept for the next task with this key."""
         import epigrep
 
         if key not in self._events:

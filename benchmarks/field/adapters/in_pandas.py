@@ -56,12 +56,11 @@ def follow(
     by: str | list[str] | None = None,
     after: str | None = None,
 ) -> Any:
-    """Each row of `left` with each of `right` that comes after it, at most so many units of time
-    later.
+    """Join each row of `left` with each row of `right` that comes later, inside a window.
 
-    first: whose time the window begins with. then: the name of the events of `right`. by: the
-    columns that must be equal. after: the event that `then` comes after, `first` unless another is
-    named.
+    first: the name of the event with which the window begins. then: the name of the events of
+    `right`. most: the length of the window, in the unit of `ts`. by: columns that must be equal.
+    after: the name of the event after which `then` must come; None: `first`.
     """
     import pandas as pd
 
@@ -90,7 +89,7 @@ def follow(
 
 
 def _place(keys: np.ndarray, values: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Of each key and value the place behind all smaller or equal ones."""
+    """int64[values]: for each key and value, the place behind all pairs that are not greater."""
     least = min(values.min(initial=0), value.min(initial=0))
     span = max(values.max(initial=0), value.max(initial=0)) - least + 1
     return np.searchsorted(keys * span + (values - least), key * span + (value - least), "right")

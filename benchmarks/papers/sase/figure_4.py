@@ -23,7 +23,8 @@ from papers.sase.template import FALSE_VALUE, TRUE_VALUE, batch_of, compiled, st
 
 WINDOWS = (25, 50, 75, 100)
 WINDOWS_OF_ALL_CHOICES = (20, 40, 60)
-"""Of the false-value condition, which all choices of B's below a value pass but few C's."""
+"""The windows with the false-value condition: all choices of B's below a value pass it, but few
+C's do."""
 LOWEST = (0.9, 0.7, 0.4, 0.0)
 """B's from these values on: the lower, the more matches."""
 

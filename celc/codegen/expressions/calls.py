@@ -99,7 +99,7 @@ def _cast_needs(node: core.Call, value: str, text: _Text, imports: Imports) -> I
 def _fits(
     operand: core.Expression, bits: int, value: str, text: _Text, imports: Imports
 ) -> Iterator[str]:
-    """Whether a whole number of so many bits is the operand without its decimals."""
+    """The test whether the operand, without its decimals, fits into a whole number of `bits`."""
     found = operand.type
     if isinstance(found, core.DecimalType):
         if bits == 64:

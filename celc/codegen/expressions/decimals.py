@@ -17,7 +17,8 @@ from celc.core import formula as core
 _Text: TypeAlias = Callable[[core.Expression], str]
 """Writes the value of an expression."""
 
-_EXACT_DOUBLE = 15  # digits: a DOUBLE holds each whole number of so many, and the power of 10 below
+_EXACT_DOUBLE = 15
+"""The digits with which a DOUBLE holds each whole number, and each lower power of ten, exactly."""
 
 
 def constant(value: int, type: core.DataType, imports: Imports) -> str:

@@ -101,7 +101,7 @@ def number_on_other_type(
     advice = [f"a duration measures it: WITHIN 10 SECONDS [{name}]"] if is_time else []
     if type.startswith("DECIMAL"):
         advice = [
-            "no window is measured on a DECIMAL: declare an attribute that is computed of it, "
+            "no window is measured on a DECIMAL: declare an attribute that is computed from it, "
             f"size: DOUBLE = CAST({written(name)} AS DOUBLE), and measure on that"
         ]
     return error(

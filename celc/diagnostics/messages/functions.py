@@ -1,4 +1,7 @@
-"""Functions of other systems, and the expressions with the same meaning in a query.
+"""Messages about calls of functions, and about parts of values (fields, elements, JSON).
+
+Many users know functions of other SQL systems. For such a call, the first half of this file finds
+the expression that means the same in a query, so that the help can offer it.
 
 Long: the folder has as many files as it may, and these messages are read together.
 """
@@ -29,8 +32,9 @@ FUNCTIONS = (
 )
 
 OF_POSITIONS = tuple(name for name in FUNCTIONS if name != "ABS")
-"""Those of the positions of a label."""
+"""The functions that read the events of a label, and not a value of one event."""
 
+# The function of a query that means the same as a function of another system.
 _SAME = {
     "AVERAGE": "AVG",
     "MEAN": "AVG",
@@ -92,8 +96,11 @@ def is_of_event(name: str) -> bool:
 def advice_on(
     name: str, arguments: Sequence[str], functions: Collection[str] = (*FUNCTIONS, *OF_EVENTS)
 ) -> tuple[tuple[str, ...], str | None]:
-    """Help lines for a call of an unknown function, and the corrected call where there is one.
-    `arguments` are as written; `v.price AS INT` of a CAST is one."""
+    """(the help lines for a call of an unknown function; the corrected call, or None).
+
+    arguments: the texts between the commas. That of a CAST is one text, `v.price AS INT`.
+    functions: the names that may be called at this place.
+    """
     # In DATE_TRUNC('day', x.ts) the text is not the value that is truncated.
     values = [one for one in arguments if not one.startswith("'")]
     word, first = name.upper(), (values or arguments or ["x.a"])[0]
@@ -128,7 +135,7 @@ def advice_on(
 
 
 def _told(word: str) -> str | None:
-    """What to write instead of a function without a counterpart."""
+    """The help for a function that no expression replaces; None: it is not known."""
     if word in NOW:
         return NO_PRESENT
     if word in ("SOME", "EVERY", "EXISTS", "FORALL", "ANY"):
@@ -142,8 +149,8 @@ def _told(word: str) -> str | None:
 
 
 def _told_of_totals(word: str, first: str, arguments: Sequence[str]) -> str | None:
-    """What to write instead of a function in totals, and in aggregates of a file, which have no
-    functions of one event."""
+    """The help for a call in totals or in an aggregate that a file declares; None: there is none.
+    Neither has functions of one event."""
     if word in ("POWER", "POW", "EXP"):
         return "there are no powers here: multiply, as in x.a * x.a"
     if word in ("SQRT", "LOG", "LN"):
@@ -151,9 +158,9 @@ def _told_of_totals(word: str, first: str, arguments: Sequence[str]) -> str | No
     if word in _ROUNDED:
         return f"use {first} as it is: round in the answer, or compare with BETWEEN 2.5 AND 3.5"
     if word in ("GREATEST", "LEAST"):
-        one, two = (*arguments, "y.a")[:2] if arguments else ("x.a", "y.a")
+        left, right = (*arguments, "y.a")[:2] if arguments else ("x.a", "y.a")
         join = "OR" if word == "GREATEST" else "AND"
-        return f"compare each with the number: {one} > 3 {join} {two} > 3"
+        return f"compare each with the number: {left} > 3 {join} {right} > 3"
     return None
 
 
@@ -196,47 +203,48 @@ _INSTEAD = {
     "TO_JSON": "select the label itself: celc run --format rows writes its events as JSON",
     "TRUNC": "FLOOR(x.a) and CEIL(x.a) give whole numbers",
 }
-"""What to write instead of functions without a counterpart."""
+"""The help for functions that no expression replaces."""
 
 
 def _rewritten(word: str, arguments: Sequence[str], functions: Collection[str]) -> str | None:
-    """The text that a call of another system means; None where there is none."""
-    one, two, three = (*arguments, "", "", "")[:3]
-    is_text = len(two) > 2 and two.startswith("'")
+    """The expression of a query that means the same as a call of another system; None: there is
+    none."""
+    first, second, third = (*arguments, "", "", "")[:3]
+    is_text = len(second) > 2 and second.startswith("'")
     found: str | None = None
     match word, len(arguments):
-        case "EXTRACT", 1 if part := _EXTRACTED.fullmatch(one):
+        case "EXTRACT", 1 if part := _EXTRACTED.fullmatch(first):
             found = f"{part[1].upper()}({part[2]})"
         case ("DATE_PART" | "DATEPART"), 2:
-            found = f"{one.strip(chr(39)).upper()}({two})"
-        case ("SUBSTRING" | "SUBSTR"), 1 if part := _FROM_FOR.fullmatch(one):
+            found = f"{first.strip(chr(39)).upper()}({second})"
+        case ("SUBSTRING" | "SUBSTR"), 1 if part := _FROM_FOR.fullmatch(first):
             found = f"SUBSTR({', '.join(text for text in part.groups() if text)})"
         case "LEFT", 2:
-            found = f"SUBSTR({one}, 1, {two})"
+            found = f"SUBSTR({first}, 1, {second})"
         case "RIGHT", 2:
-            found = f"SUBSTR({one}, -{two})"
+            found = f"SUBSTR({first}, -{second})"
         case ("IIF" | "IFF"), 3:
-            found = f"IF({one}, {two}, {three})"
+            found = f"IF({first}, {second}, {third})"
         case "NVL2", 3:
-            found = f"IF({one} IS NOT NULL, {two}, {three})"
+            found = f"IF({first} IS NOT NULL, {second}, {third})"
         case ("MOD" | "REMAINDER"), 2:
-            found = f"({one} % {two})"
+            found = f"({first} % {second})"
         case "TAN", 1:
-            found = f"(SIN({one}) / COS({one}))"
+            found = f"(SIN({first}) / COS({first}))"
         case "LOG2", 1:
-            found = f"(LN({one}) / LN(2))"
+            found = f"(LN({first}) / LN(2))"
         case ("UNIX_TIMESTAMP" | "TO_UNIX_TIMESTAMP" | "EPOCH"), 1:
-            found = f"CAST({one} AS LONG)"
+            found = f"CAST({first} AS LONG)"
         case ("APPROX_COUNT_DISTINCT" | "COUNT_DISTINCT"), 1:
-            return f"COUNT(DISTINCT {one})" if "COUNT" in functions else None
+            return f"COUNT(DISTINCT {first})" if "COUNT" in functions else None
         case "NTH_VALUE", 2:
-            return f"NTH({one}, {two})" if "NTH" in functions else None
+            return f"NTH({first}, {second})" if "NTH" in functions else None
         case _, 2 if word in _MATCHING and is_text:
-            found = f"{one} RLIKE {two}"
-        case ("CONTAINS" | "INSTR"), 2 if is_text and not re.search(r"[%_\\]", two):
-            found = f"{one} LIKE '%{two[1:-1]}%'"
+            found = f"{first} RLIKE {second}"
+        case ("CONTAINS" | "INSTR"), 2 if is_text and not re.search(r"[%_\\]", second):
+            found = f"{first} LIKE '%{second[1:-1]}%'"
         case _, 1 if word in _NUMBERS:
-            found = f"CAST({one} AS {'DOUBLE' if word == 'TO_NUMBER' else word})"
+            found = f"CAST({first} AS {'DOUBLE' if word == 'TO_NUMBER' else word})"
     # Functions of one event are not everywhere: the others are in totals and aggregates.
     return found if "UPPER" in functions else None
 
@@ -311,7 +319,7 @@ def not_a_literal(function: Function, span: Span) -> Diagnostic:
 
 def between_events(function: str, span: Span) -> Diagnostic:
     """`UPPER(x.a || y.a) = 'A'` in a condition."""
-    message = f"{function} is computed of one event, and these arguments are of several"
+    message = f"{function} is computed from one event, and these arguments are of several"
     example = f"{function}(x.a) = {function}(y.a)" if function.isidentifier() else "x.a[0] = y.a[0]"
     if function in ("LIKE", "RLIKE"):
         example = f"x.a {function} 'a' AND y.a {function} 'b'"
@@ -406,8 +414,8 @@ def derived_type(text: str, found: str, wanted: str, span: Span) -> Diagnostic:
 
 def derived_of_itself(name: str, span: Span) -> Diagnostic:
     """`EVENT A { n: INT = n + 1 }`."""
-    message = f"attribute {name!r} would be computed of itself"
-    hint = "give the column of the input a name of its own, and compute of that"
+    message = f"attribute {name!r} would be computed from itself"
+    hint = "give the column of the input a name of its own, and compute from that"
     return error("derived-of-itself", span, message, hint)
 
 

@@ -166,7 +166,7 @@ def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
 
 def function_of_set(text: str, span: Span) -> Diagnostic:
     """`LOWER(rule.name) = x.name`."""
-    message = "this is computed of one event, and it reads a parameter set"
+    message = "this is computed from one event, and it reads a parameter set"
     hint = f"give the set an attribute of its own that holds {text}, and compare with that"
     return error("function-of-set", span, message, hint)
 

@@ -349,7 +349,7 @@ _TYPES = (
 def between_rows(function: str, span: Span) -> Diagnostic:
     """`UPPER(A.s || B.s) = 'x'` in DEFINE."""
     name = {"ELEMENT": "[…]", "FIELD": "a field"}.get(function, function)
-    message = f"{name} is computed of one row in DEFINE, and these arguments are of several"
+    message = f"{name} is computed from one row in DEFINE, and these arguments are of several"
     example = f"{function}(A.x) = {function}(x)" if name == function else "A.x[0] = x[0]"
     hints = [f"compare values of one row each, as in {example}"]
     if function == "CONCAT":

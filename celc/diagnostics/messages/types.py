@@ -233,7 +233,8 @@ def needs_attribute(
     """`SUM(x)`, `SUM(a)`, `SUM(x.a * y.b)`; `choices` are what would do for the whole `call`,
     `example` is `SUM(x.a)`."""
     advice = f"write {example}, and compute with values of other labels outside the parentheses"
-    message = f"{function} takes an attribute of a label, or what is computed of one label's event"
+    taken = "an attribute of a label, or what is computed from one label's event"
+    message = f"{function} takes {taken}"
     hint = f"write {' or '.join(choices)}" if choices else advice
     fixes = tuple(Fix(call, choice) for choice in choices)
     return error("needs-attribute", span, message, hint, fixes=fixes)

@@ -28,7 +28,7 @@ class Page(str):
         )
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Of IPython: in a terminal, and beside the frame in the file of a notebook."""
+        """The text that IPython shows in a terminal, and keeps beside the page in a notebook."""
         printer.text(f"a page of HTML, {len(self):,} characters")
 
 

@@ -1,4 +1,4 @@
-"""What is computed of one event alone, before the query reads it.
+"""What is computed from one event alone, before the query reads it.
 
 A function of one event's attributes in a condition becomes an attribute of the event. So conditions
 on it are ordinary ones: pushed down to Spark, part of symbols, usable in PREV and as keys. On Spark

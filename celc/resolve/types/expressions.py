@@ -436,7 +436,7 @@ def _count(node: syntax.Call, site: Site) -> core.Expression | None:
 
 def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, core.DataType] | None:
     """The label, attribute and type of the argument `x.a` of a function of a label's set. What is
-    computed of one event, as in `SUM(x.a * x.b)` and `PREV(x.a[0])`, is an attribute made before.
+    computed from one event, as in `SUM(x.a * x.b)` and `PREV(x.a[0])`, is an attribute made before.
     """
     argument, name = node.argument, node.function.text
     if isinstance(argument, _MADE) and site.declared is None:

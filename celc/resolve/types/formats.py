@@ -110,7 +110,7 @@ def _of_half(half: core.Expression, noon: core.Expression | None, span: Span) ->
 def _read(format: str, span: Span, found: Diagnostics) -> tuple[str, list[str]] | None:
     """The regular expression of a format, and the names of its groups; None after an error."""
     regex, names, at = "^", list[str](), 0
-    is_number = is_open = False  # what stands before: digits, and so many as one likes
+    is_number = is_open = False  # whether digits stand before, and whether their number is open
     while at < len(format):
         part = _PARTS.match(format, at)
         if part is None:

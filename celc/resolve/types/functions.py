@@ -67,7 +67,7 @@ def function_call(
 
 
 def has_number(function: Function, count: int, span: Span, found: Diagnostics) -> bool:
-    """Whether a function takes so many arguments; reports where not."""
+    """Whether a function takes `count` arguments; if not, this is reported."""
     least, most = function.arguments
     fits = least <= count and (most is None or count <= most)
     if not fits:

@@ -1,8 +1,9 @@
 """Tables that are read without a declaration: FROM names one, and its columns are known.
 
-Such a table is a stream with an event type for each value of its type column that the formula
-names; without a type column it has one, called like the table. Every event type has all columns as
-attributes. What comes after sees a stream like any other, which one query reads.
+Such a table becomes a stream that the query alone reads, so later passes see no difference. The
+formula names values of the type column, and each of them is an event type. A table without a type
+column has one event type, with the name of the table. Every event type has all columns as
+attributes.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -24,14 +25,10 @@ _TYPE = "type"
 
 @frozen
 class KnownTable:
-    """A table that queries may read without a declaration.
+    """A table that queries may read without a declaration."""
 
-    `schema` has its columns, in a form that `columns_of` takes. `type_column` is the column of the
-    event types; None: `type` where there is one.
-    """
-
-    schema: Any
-    type_column: str | None
+    schema: Any  # its columns, in a form that `columns_of` takes
+    type_column: str | None  # the column of the event types; None: `type`, if there is one
 
 
 def stream_of_table(
@@ -41,11 +38,11 @@ def stream_of_table(
     others: Collection[core.EventType],
     found: Diagnostics,
 ) -> tuple[core.Stream, frozenset[str]]:
-    """The table that a query calls `name` as a stream, and the attributes whose errors have been
-    reported.
+    """(the table that a query calls `name`, as a stream; the attributes that are no attributes of
+    it, whose errors are reported here).
 
-    others: the event types of the query's other streams; a plain name that one of them has is
-    theirs.
+    others: the event types of the other streams of the query. A name without a stream means theirs
+    if they have it. found: gets the errors.
     """
     known = {one.name: one for one in columns_of(table.schema)}
     named = _types_named(name, query, {one.name for one in others})
@@ -86,7 +83,7 @@ def _check_types(
 def _types_named(
     table: syntax.Name, query: syntax.Query, others: Collection[str]
 ) -> list[syntax.Name]:
-    """The event types of a table that a query names, in the order of the text."""
+    """The event types that a query names and that are this table's, in the order of the text."""
     named = [
         one.type
         for one in nodes_of(query)
@@ -120,8 +117,8 @@ def _names_of_attributes(query: syntax.Query) -> Iterator[syntax.Name]:
 def _attributes(
     known: Mapping[str, TableColumn], asked: Collection[str], type_column: str | None
 ) -> tuple[tuple[core.AttributeDeclaration, ...], dict[str, str]]:
-    """The columns and the fields of structs that are attributes, and of those that are asked for
-    and cannot be, the types."""
+    """(the attributes: columns, and the fields of structs that are asked for; the types of the
+    columns that are asked for and that no attribute can hold, by their names)."""
     declared: list[core.AttributeDeclaration] = []
     unreadable: dict[str, str] = {}
     for one in known.values():
@@ -138,7 +135,10 @@ def _attributes(
 
 
 def _field(name: str, types: Mapping[str, core.DataType]) -> core.DataType | None:
-    """The type of the field that a name with dots leads to; the longest names come first."""
+    """The type of the field that a name with dots leads to; None: there is no such field.
+
+    Columns and fields may have dots in their names, so the longest name is tried first.
+    """
     if name in types:
         return types[name]
     for dot in range(len(name) - 1, 0, -1):

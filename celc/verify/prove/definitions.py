@@ -244,7 +244,8 @@ class Definitions(Evaluator):
     def _rounds(
         self, formula: core.Iteration, number: int, seen: Seen, end: int
     ) -> frozenset[Match]:
-        """So many rounds; of the least number without a limit, so many or more."""
+        """The matches of `number` rounds. If that is the least number of a repetition without a
+        limit: the matches of `number` rounds or more."""
         found = self.recalled(("rounds", id(formula), number), end)
         if found is not None:
             return found

@@ -35,7 +35,7 @@ def compare_all(
     goes_far = True
 
     def grow(size: int, more: int) -> str | None:
-        """The first difference on a stream that has up to so many more events than `size`."""
+        """The first difference on a stream with up to `more` events beyond `size`."""
         for one in following():
             problem = push(one, size >= done)
             if problem is None and more > 1:

@@ -210,7 +210,8 @@ class Forms(Evaluator):
         return found
 
     def _rounds(self, form: lp.Iteration, number: int, seen: Seen, end: int) -> frozenset[Match]:
-        """So many rounds; of the least number without a limit, so many or more."""
+        """The matches of `number` rounds. If that is the least number of a repetition without a
+        limit: the matches of `number` rounds or more."""
         found = self.recalled(("rounds", id(form), number), end)
         if found is not None:
             return found

@@ -23,8 +23,8 @@ from celc.verify.prove.expressions import (
 from celc.verify.prove.verdict import NotUnderstoodError
 
 _Read: TypeAlias = tuple[str, str, int]
-"""One event that a leaf reads: "at" the chosen position of a label, so many "before" it, or the
-"FIRST" or "LAST" of the label."""
+"""One event that a leaf reads: (how, the label, a distance). How: "at" the chosen position of the
+label, "before" it by the distance, or the "FIRST" or "LAST" event of the label."""
 
 
 class _OfEvents:
@@ -51,7 +51,7 @@ class _OfEvents:
 
 
 def _before(positions: Sequence[int], place: int, distance: int) -> int | None:
-    """The position that is so many before another one; None: nothing is there."""
+    """The position that is `distance` places before `place`; None: there is none."""
     number = bisect_left(positions, place) - distance
     return positions[number] if number >= 0 else None
 

@@ -149,7 +149,6 @@ class _OfSymbols(Forms):
     def __init__(self, stream: Stream, steps: Steps, alphabet: Alphabet) -> None:
         super().__init__(stream, steps, whole=False, satisfies=self._by_symbol)
         self._alphabet = alphabet
-        self._true: dict[tuple[int, lp.EventClause], bool] = {}
         self._groups = {one.type: one.groups for one in alphabet.types}
 
     def _by_symbol(

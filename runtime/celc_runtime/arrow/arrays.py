@@ -1,6 +1,7 @@
 """Arrow arrays for kernels and messages: values without copies, order, equality, text.
 
-No function here depends on a query.
+Kernels read NumPy arrays, and Arrow and Spark differ in which values are equal and which is the
+greater one (NaN, −0.0, NULL). Both are settled here, once, and no function depends on a query.
 """
 
 from datetime import timedelta
@@ -166,6 +167,7 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def coded(column: pa.Array) -> pa.DictionaryArray:
+    """The column, dictionary-coded."""
     return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
@@ -284,16 +286,17 @@ def sortable(column: pa.Array) -> pa.Array:
 
 
 def is_whole(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether all of a column are whole numbers or times of up to 64 bits, and none is NULL: then
-    its `numbers` are equal and in order as its values are."""
+    """Whether a column has whole numbers or times of up to 64 bits alone, and no NULL. Then its
+    `numbers` compare as its values do."""
     return column.type.id in _WHOLE and not column.null_count
 
 
-_FEW = 1 << 12  # rows
+_FEW = 1 << 12  # rows: for more of them, Arrow's own `take` is faster
 
 
 def taken(column: pa.Array, rows: np.ndarray | pa.Array) -> pa.Array:
-    """A copy of the values of a column in rows (int64), which must be there."""
+    """A copy of the values of a column in some rows (int64). All rows must exist: it is not
+    checked."""
     if len(rows) <= _FEW and isinstance(column, pa.Array) and is_whole(column):
         places = rows if isinstance(rows, np.ndarray) else rows.to_numpy()
         return whole_column(whole_values(column)[places], column.type)  # a third of the time
@@ -395,6 +398,7 @@ def _without_list_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chu
 
 
 def is_ordered(type: pa.DataType) -> bool:
+    """Whether values of a type have an order: all but lists, structs and maps."""
     if type.id in _AS_THEY_ARE:
         return True
     if pa.types.is_dictionary(type):

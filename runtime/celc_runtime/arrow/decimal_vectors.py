@@ -47,7 +47,7 @@ def _of_list(found: list[int | None]) -> Numbers:
 
 
 def decimals_as(type: str, given: Numbers, scale: int) -> Numbers:
-    """Numbers of so many decimals in another type; one of both is a DECIMAL."""
+    """Numbers with `scale` decimals, in another type. One of the two types is a DECIMAL."""
     wanted = type_of(type)
     if not isinstance(wanted, DecimalType):
         return Numbers((given.values / 10**scale).astype(np.float64), given.known)

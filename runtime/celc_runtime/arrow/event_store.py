@@ -82,7 +82,7 @@ class PastEvents:
         return taken(self._together[name], places)
 
     def _are_few(self, events: np.ndarray) -> bool:
-        """Whether so few events are needed that joining all chunks is not worth it."""
+        """Whether too few events are needed for it to pay to join all chunks."""
         return 4 * len(events) < int(self._starts[-1]) + len(self._rows)
 
     def _picked(self, name: str, places: np.ndarray) -> pa.Array:

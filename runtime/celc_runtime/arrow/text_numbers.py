@@ -1,7 +1,8 @@
-"""Texts as numbers that are equal exactly if the texts are, over all batches of a run.
+"""Numbers in place of texts: two numbers are equal exactly if the texts are equal.
 
-A number is never used for a second text. So data kept under a number stays right when unused texts
-are dropped.
+The dictionary codes of Arrow differ from batch to batch. These numbers hold for all batches of a
+run, so kernels compare and store them as they do any int64. A number is never used for a second
+text: data that is kept under a number stays right when unused texts are dropped.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,10 +26,11 @@ class TextNumbers:
     def of(self, column: pa.Array) -> np.ndarray:
         """int64[len(column)]: the number of each text, −1 for NULL.
 
-        Dictionary codes are used, so a batch costs one look-up for each of its distinct texts. Of a
-        dictionary that is longer than the column, most texts are those of other rows.
+        A batch costs one look-up for each of its distinct texts, because columns are coded by a
+        dictionary.
         """
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        # A slice of a larger table shares its dictionary, whose texts are mostly of other rows.
         if len(coded.dictionary) > len(coded):
             coded = coded.cast(coded.type.value_type).dictionary_encode()
         table = np.empty(len(coded.dictionary) + 1, np.int64)
@@ -48,6 +50,7 @@ class TextNumbers:
         return numbers
 
     def keep(self, numbers: Iterable[int]) -> None:
+        """Drop all texts but those with these numbers."""
         kept = set(numbers)
         self._numbers = {text: n for text, n in self._numbers.items() if n in kept}
 
@@ -56,18 +59,20 @@ class TextNumbers:
         return [*self._numbers]
 
     def latest(self, count: int) -> list[str]:
-        """The last so many texts that have become known, in their order."""
+        """The `count` texts with the greatest numbers, in the order of the numbers."""
         return [*islice(reversed(self._numbers), count)][::-1]
 
     def in_order(self) -> np.ndarray:
-        """int64: the numbers in the order of their texts' UTF-8 bytes, which is that of
-        characters."""
+        """int64[texts]: the numbers in the order of their texts, by Unicode code points."""
         return np.array([self._numbers[text] for text in sorted(self._numbers)], np.int64)
 
 
 def texts_between(letters: np.ndarray, ends: np.ndarray, known: np.ndarray) -> pa.Array:
-    """Texts that end at places (int64) among the bytes of all (uint8); NULL where they are not
-    `known`."""
+    """A column of texts, cut out of the bytes of all of them.
+
+    letters: uint8, the UTF-8 bytes, text after text. ends: int64[texts], the place behind each
+    text. known: bool[texts], where the result is not NULL.
+    """
     offsets = pa.py_buffer(np.append(np.int64(0), ends))
     texts = pa.Array.from_buffers(
         pa.large_string(), len(ends), [None, offsets, pa.py_buffer(letters)]
@@ -75,12 +80,15 @@ def texts_between(letters: np.ndarray, ends: np.ndarray, known: np.ndarray) -> p
     return pc.if_else(pa.array(known), texts, None).cast(pa.string())
 
 
-_FIRST_ROOM = 1024
+_FIRST_ROOM = 1024  # bytes for texts at the beginning of a run; it grows
 
 
 class SpelledTexts:
-    """Texts by number with their UTF-8 bytes, for code that joins texts; the query's own are the
-    first."""
+    """Numbers in place of texts, with the bytes of each text: for kernels that join texts.
+
+    own: the literals of the query. They have the first numbers, in this order, and are never
+    dropped.
+    """
 
     def __init__(self, own: Sequence[str]) -> None:
         self._own = own
@@ -97,13 +105,13 @@ class SpelledTexts:
 
     @property
     def letters(self) -> tuple[np.ndarray, np.ndarray]:
-        """uint8: the bytes of all texts, one after another; int64[texts + 1]: text n begins at
-        place n there, and ends at place n + 1."""
+        """(uint8: the UTF-8 bytes of all texts, one after another; int64[texts + 1]: text n is from
+        the nth of these places to before the next one)."""
         return self._letters[: self._stops[-1]], self._stops
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all texts, and of their places."""
+        """The size of both arrays in bytes."""
         return self._letters.nbytes + self._stops.nbytes
 
     def of(self, column: pa.Array) -> np.ndarray:
@@ -111,12 +119,15 @@ class SpelledTexts:
         return self._add(column)
 
     def texts_of(self, numbers: np.ndarray, known: np.ndarray) -> pa.Array:
-        """The texts of numbers; NULL where they are not `known`."""
+        """The texts with these numbers (int64); NULL where `known` (bool) is not true."""
         texts = pa.array(self._texts.texts(), pa.string())
         return texts.take(pa.array(numbers, mask=~known))
 
     def forget(self, columns: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """The numbers in columns of numbers, after all texts that are in none are gone."""
+        """Drop all texts that no column has, and number the others anew.
+
+        columns: int64 each, numbers of texts, −1 for NULL. Yields them with the new numbers.
+        """
         used = np.unique(np.concatenate([np.arange(len(self._own)), *columns]))
         used = used[used >= 0]
         letters, stops = (one.copy() for one in self.letters)

@@ -47,7 +47,7 @@ def _most_rows(told: str | None) -> int:
 
 
 MOST_ROWS = _most_rows(os.environ.get("CELC_INTERPRETED_ROWS"))
-"""Inputs of so many rows, and larger ones, are read by machine code from the start."""
+"""Inputs with fewer rows are read by Python at first; larger ones by machine code at once."""
 
 STEPS_IN_PYTHON = 20_000
 """Steps of a search, some 0.2 s: a search may take many more for a few rows, so that whoever calls

@@ -378,7 +378,7 @@ class Plan:
 
     @property
     def of_inputs(self) -> "Plan":
-        """A plan that reads the same columns of the input, before any are derived of them."""
+        """A plan that reads the same columns of the input, before any are derived from them."""
         source = self.source
         if source.is_as_given:
             return self

@@ -39,6 +39,6 @@ def add_to_sum(registers, at, value):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, plain=plain.decimal_sum)
 def decimal_sum(registers, at, digits):  # type: ignore[no-untyped-def]
-    """The sum in three registers as a DECIMAL of so many digits."""
+    """The sum in three registers, as a DECIMAL with at most `digits` digits."""
     high, low = np.int64(registers[at + 1]), np.uint64(registers[at + 2])
     return decimal_of_words(np.int64(registers[at]), high, low, digits)

@@ -166,8 +166,7 @@ class RowPatternQuery:
 
     @property
     def match_derived(self) -> RowRoute:
-        """The result as batches, for rows in which Spark has made the columns that are computed of
-        others."""
+        """The result as batches, for rows to which Spark has added the derived columns."""
         return RowRoute(self, "match_derived", _match_derived)
 
     def run(self) -> Reads[pa.RecordBatch]:

@@ -72,8 +72,7 @@ class Searched(NamedTuple):
 STAMP, FAILED, STEPS = 0, 1, 2
 """Places of `counters`: the stamp of the start, its failures, and the steps of all starts."""
 
-NO_LIMIT = 1 << 62
-"""Of `most_steps`."""
+NO_LIMIT = 1 << 62  # in place of `most_steps`
 
 
 @njit(**KERNEL)

@@ -214,8 +214,8 @@ def _as_one_run(
 def _in_parts(
     program: Program, rows: Sorted, options: RunOptions, count: int, new: NewRun
 ) -> list[pa.RecordBatch] | None:
-    """The answer of so many threads, by runs that `new` makes; None: one run has to read the
-    table."""
+    """The answer, found by `count` threads with runs that `new` makes; None: one run has to read
+    the whole table."""
     if count == 1:
         return None
     if program.plan.source.parameters is not None and program.plan.asks_for_clock:

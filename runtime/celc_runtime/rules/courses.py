@@ -34,7 +34,8 @@ from celc_runtime.rules.ordered_keys import OrderedKeys, ordered_keys
 _EQUAL, _BELOW, _UP_TO, _ABOVE, _FROM, _TRUE = range(6)
 """How an event is compared with a row; `_TRUE`: the event alone decides."""
 
-_FEW_EVENTS = 1 << 14  # of so many it is not asked whether following pays; or of more, of so many
+_FEW_EVENTS = 1 << 14
+"""With fewer events it is not asked whether following pays. With more, a sample of this size is."""
 
 _MOST_VISITS = 4  # more visits of a row in its life cost more than the index of all its events
 

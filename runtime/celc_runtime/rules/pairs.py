@@ -39,7 +39,7 @@ class Pairs:
         return np.repeat(np.arange(first, behind), counts), events
 
     def concerned(self, events: int) -> np.ndarray:
-        """bool[events]: whether each of so many events concerns a row."""
+        """bool[events]: whether an event concerns any row."""
         found = np.zeros(events, np.bool_)
         found[self._events] = True
         return found

@@ -108,7 +108,8 @@ class Keys:
         self._found.append(key)
 
     def ranges(self, wanted: int) -> list[KeyRange]:
-        """About so many ranges with about equally many events; fewer where keys are few."""
+        """About `wanted` ranges of keys with about the same number of events; fewer if keys are
+        few."""
         known = pc.drop_null(pa.concat_arrays(self._found)) if self._found else pa.nulls(0)
         known = known.take(pc.sort_indices(known))
         places = [len(known) * number // wanted for number in range(1, wanted)]

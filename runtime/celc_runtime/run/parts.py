@@ -58,22 +58,21 @@ from celc_runtime.run.seen import Seen
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.threads import side_by_side, threads_for, workers_of
 
-LEAST_ROWS = 1 << 16
-"""Of a part. To make a run takes as long as to read some ten thousand rows."""
+LEAST_ROWS = 1 << 16  # of a part: to make a run takes as long as to read some ten thousand rows
 
 _ROWS_OF_A_PART = 1 << 19
-"""From which a thread reads its rows in several parts, so that another can take some of them. It is
-a hundredth part of the time then to make a run and to end one."""
+"""A thread with more rows reads them in several parts, so that another thread can take some of
+them. To make and to end a run is then a hundredth of the time."""
 
 _MOST_PARTS_OF_A_THREAD = 4
 
 _FEW_OF_A_THREAD = 8  # partitions
 
 ROWS_THAT_PAY = 1 << 19
-"""Of a table that all cores read where no number of threads is given. Two threads pay from four
-milliseconds of one on, since to make two runs and to start a thread takes two; the queries that
-take least for a row, 12 nanoseconds, are read so far then (`benchmarks/threads.py --only
-predicted`)."""
+"""All cores read a table with at least this number of rows, if no number of threads is given. To
+make two runs and to start a thread takes two milliseconds, so two threads pay where one would need
+more than four. The cheapest queries, with 12 nanoseconds a row, reach that at about this number
+(`benchmarks/threads.py --only predicted`)."""
 
 MOST_AT_ONCE = 1 << 22  # rows of a batch
 
@@ -105,7 +104,7 @@ def why_one_scan(plan: Plan) -> str:
 
 WHOLE_PARTITIONS = "threads: each reads whole partitions of a table"
 ONE_PARTITION = "threads: one reads a table, because the query has no PARTITION BY"
-"""Of a query in MATCH_RECOGNIZE, whose matches depend on those before them."""
+"""What is said of a query in MATCH_RECOGNIZE, whose matches depend on those before them."""
 
 
 def threads_line(plan: Plan) -> str:
@@ -158,16 +157,19 @@ def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:
 
 
 def threads_of(rows: int, given: int | None, pay: int = 0) -> int:
-    """How many threads read so many rows, where `threads_for` says how many there are: one, if
-    there is one part, or if no number is given and there are less rows than `pay`. To ask for the
-    limit of a container takes as long as to read some rows."""
+    """The number of threads that read this number of rows.
+
+    given: the number that the caller asks for; None: as many as there are cores, if there are at
+    least `pay` rows. Few rows are one part, and have one thread. The limits of a container are
+    asked for last, since that takes as long as to read some rows.
+    """
     if rows < 2 * LEAST_ROWS or (given is None and rows < pay):
         return 1
     return threads_for(given)
 
 
 def number_of_parts(rows: int, threads: int) -> int:
-    """Into how many parts so many rows are cut, if they can be."""
+    """The number of parts into which this number of rows is cut, if the query allows it."""
     if threads < 2:
         return 1
     of_a_thread = min(max(1, rows // (threads * _ROWS_OF_A_PART)), _MOST_PARTS_OF_A_THREAD)
@@ -184,8 +186,12 @@ def of_partitions(
     wanted: int,
     cut: Callable[[int, int, int], list[Part]] | None = None,
 ) -> list[Part]:
-    """Parts of about one size, of partitions that begin at some rows (int64). `cut` cuts a
-    partition that is larger into so many."""
+    """Parts of about the same size, made of whole partitions.
+
+    begins: int64[partitions], their first rows. wanted: the number of parts. cut: cuts a large
+    partition, given its first row, the row behind it, and the number of parts; None: partitions
+    stay whole.
+    """
     ends = np.append(begins[1:], rows)
     numbers_of_parts = begins * wanted // rows
     is_large = (ends - begins) * wanted >= 2 * rows if cut else np.zeros(len(begins), np.bool_)

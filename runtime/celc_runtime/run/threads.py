@@ -56,7 +56,7 @@ def _is_task_of_spark() -> bool:
 
 
 def workers_of(threads: int) -> Workers:
-    """So many threads, which take the steps of one call side by side."""
+    """This number of threads, which share the steps of one call."""
     return ALONE if threads == 1 else Workers(threads, lambda calls: side_by_side(calls, threads))
 
 

@@ -71,7 +71,7 @@ def average_type(type: DecimalType) -> DecimalType:
 
 
 def rounded_type(type: DecimalType, digits: int) -> DecimalType:
-    """The type of ROUND to so many digits behind the point."""
+    """The type of ROUND to `digits` digits behind the point."""
     # Rounded up, a number can have one digit more.
     whole, scale = type.precision - type.scale + 1, max(0, min(type.scale, digits))
     precision = max(whole, 1 - digits) if digits < 0 else whole + scale
@@ -98,20 +98,22 @@ def moved(value: int, power: int) -> int:
 
 
 def shortening(scale: int, digits: int) -> tuple[int, int]:
-    """By which powers of ten ROUND to so many digits divides a number of so many decimals, and then
-    multiplies it."""
+    """(the power of ten by which ROUND divides a number, the power by which it then multiplies it).
+
+    scale: the decimals of the number. digits: those behind the point after ROUND.
+    """
     up = min(max(-digits, 0), MOST_DIGITS + 1)
     return (scale + up if up else max(scale - digits, 0)), up
 
 
 def whole_part(value: int, scale: int, *, up: bool) -> int:
-    """The nearest whole number that is not above, or not below, a number of so many decimals."""
+    """FLOOR, or with `up` CEIL, of a number with `scale` decimals."""
     divisor: int = 10**scale
     return -(-value // divisor) if up else value // divisor
 
 
 def fitting(value: int, digits: int) -> int | None:
-    """A number, if it has at most so many digits."""
+    """The number if it has at most `digits` digits, else None."""
     return value if abs(value) < 10**digits else None
 
 

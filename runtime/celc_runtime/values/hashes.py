@@ -52,8 +52,8 @@ def _of_numbers(values: np.ndarray, seeds: np.ndarray) -> np.ndarray:
 
 
 def _of_texts(texts: list[bytes], seeds: np.ndarray) -> np.ndarray:
-    """Of texts, a word after another of all of them at once. The bytes that are left are a word
-    each."""
+    """uint32[texts]: the hash of each text, given one seed each. The nth words of all texts are
+    hashed at once, and each byte behind the last word is a word of its own."""
     sizes = np.array([len(one) for one in texts], np.int64)
     starts = np.cumsum(sizes) - sizes
     data = np.frombuffer(b"".join(texts) + b"\0\0\0\0", np.uint8).astype(np.uint32)

@@ -15,15 +15,17 @@ from celc_runtime.jit.kernels import compiling
 from celc_runtime.values.decimals import result_type
 from celc_runtime.values.types import DecimalType, decimal_of
 
-EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+EXACT = Context(prec=400, rounding=ROUND_HALF_UP)  # digits: enough for exact products
 
 
 def _type(rng: random.Random) -> DecimalType:
+    """A random DECIMAL type."""
     precision = rng.randint(1, 38)
     return decimal_of(precision, rng.randint(0, precision))
 
 
 def _units(rng: random.Random, type: DecimalType) -> int:
+    """A random value of a type as a whole number; often at a limit, or at a tie of rounding."""
     most = 10**type.precision - 1
     kind = rng.random()
     if kind < 0.2:
@@ -36,15 +38,18 @@ def _units(rng: random.Random, type: DecimalType) -> int:
 
 
 def _fitted(value: Decimal, type: DecimalType) -> int | None:
+    """An exact value, rounded to a type; None if it has too many digits."""
     units = int(EXACT.quantize(value, Decimal(f"1e-{type.scale}")).scaleb(type.scale, EXACT))
     return units if abs(units) < 10**type.precision else None
 
 
 def _pair(units: int) -> tuple[np.int64, np.uint64]:
+    """A whole number as (high word, low word), the form of kernels."""
     return np.int64(units >> 64), np.uint64(units & (2**64 - 1))
 
 
 def _back(pair: Any) -> int | None:
+    """The whole number of a pair; None for NULL."""
     if not plain.is_decimal(pair):
         return None
     return int(pair[0]) << 64 | int(pair[1])
@@ -53,7 +58,10 @@ def _back(pair: Any) -> int | None:
 def _operations(
     rng: random.Random, of: Callable[[str], Any]
 ) -> Iterator[tuple[str, int | float | None, int | float | None]]:
-    """An operation of each kind on two values: its name, its result, and the right one."""
+    """(a text, the result, the right result) of each kind of operation on two random values.
+
+    of: the function with a name, in machine code or in Python.
+    """
     one, other = _type(rng), _type(rng)
     a, b = _units(rng, one), _units(rng, other)
     x, y = Decimal(f"{a}e-{one.scale}"), Decimal(f"{b}e-{other.scale}")

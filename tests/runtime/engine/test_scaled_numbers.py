@@ -175,7 +175,7 @@ def _exactly(size: float, scale: float) -> Fraction:
 
 
 def test_products_and_sums_are_those_of_exact_numbers() -> None:
-    """Of finite numbers of any scale, to 45 digits of two."""
+    """Operations on finite numbers of any scale are right to 45 binary digits."""
     _, _, _, part = parts_of_scaled(1, 0, 0)
     multiply = njit(cache=False)(lambda *arguments: part(*arguments))
     random_of = random.Random(1)

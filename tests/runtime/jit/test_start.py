@@ -175,7 +175,7 @@ print(json.dumps([answers, hits]))
 
 
 def test_functions_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
-    """Of two modules that are called alike, or of a file before and after a change; of closures.
+    """Two modules with one name, a file before and after a change, and closures.
 
     Numba numbers what it compiles, each process from the start. So machine code of two functions
     with one name can bear the same symbols.

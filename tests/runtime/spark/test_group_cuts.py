@@ -63,7 +63,7 @@ def test_groups_across_which_late_events_lie_are_not_cut() -> None:
 
 
 def test_a_value_that_no_literal_holds_is_no_cut() -> None:
-    """Of October 1582."""
+    """The days of October 1582, where the calendar changed."""
     days = OrderColumn("day", "DATE", "date")
     groups = [RowGroup(10, -141_500, -141_431), RowGroup(10, -141_430, 0), RowGroup(10, 1, 9)]
     assert group_cuts(groups, days).values == (-141_500, 1)

@@ -13,7 +13,7 @@ from spark_routes import has_table_functions
 
 import celc
 
-NAN, INF = math.nan, math.inf
+NAN = math.nan
 LEAST_INT, MOST_INT, LEAST, MOST = -(2**31), 2**31 - 1, -(2**63), 2**63 - 1
 
 DECLARATION = """CREATE STREAM S { EVENT A {

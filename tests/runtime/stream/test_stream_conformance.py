@@ -141,7 +141,7 @@ def _with_case_as_key(text: str) -> str:
 
 
 _COPIES = 2
-"""So often a case is there, each as a partition of its own."""
+"""How often each case is in the stream, each time as a partition of its own."""
 
 
 def _interleaved(cases: Iterable[Case], rng: random.Random) -> list[dict[str, object]]:

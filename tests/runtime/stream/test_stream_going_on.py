@@ -1,5 +1,8 @@
-"""A changed query goes on with the state of a stream: its rows are those of the whole input that
-become known from then on; or an error says from when on it has to begin."""
+"""A changed query goes on with the state that the old query has left in the checkpoint.
+
+Its rows must be those rows of the whole input that become known from then on. If the state does not
+suffice, an error says why, and at which time the new query has to begin.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _WITHIN = "PARTITION BY k WITHIN 200 MILLISECONDS"
 _PAIR = f"WHERE (A AS x ; B AS y) FILTER y.v >= x.v {_WITHIN}"
 _SILENT = "WHERE (A AS x FILTER x.v > 0.4) ; !(B AS z FILTER z.v > 0.4) FOR 150 MILLISECONDS"
 _ORDERED = ("EVENTS", " : ", "LIMIT", "ANY", "LAST", "FIRST", "LONGEST")
-"""Words of queries that simultaneous events do not have."""
+"""Words that a query over simultaneous events cannot have."""
 
 GOING_ON = [
     # The output, and what is checked while matches are listed.
@@ -96,7 +99,7 @@ GOING_ON = [
         f"SELECT x WHERE (A AS x : B AS y) FILTER y.v > 0.5 {_WITHIN}",
     ),
 ]
-"""Old queries, and new ones that go on with their states."""
+"""(old query, new query): the new one goes on with the state of the old one."""
 
 REFUSED = [
     (f"SELECT x[v] {_PAIR}", f"SELECT x[id] {_PAIR}", "it reads the column 'id'"),
@@ -137,7 +140,7 @@ REFUSED = [
         "WITHIN: 6 EVENTS → 5 EVENTS",
     ),
 ]
-"""Old queries, and new ones that do not, with what is said."""
+"""(old query, new query, a part of the error): the state does not suffice for the new one."""
 
 
 def _compiled(body: str, ties: str = "error", *, positions: bool = False) -> CompiledQuery:
@@ -187,8 +190,8 @@ def _in_order(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _bare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows without positions: those of `match_table` would be of the events that it reads. Events
-    of one instant come in any order."""
+    """The rows without positions, which a stream and `match_table` count from different events.
+    The events of a label are sorted, because those of one instant come in any order."""
     return [
         {
             name: (
@@ -204,8 +207,11 @@ def _bare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _handed_over(old: CompiledQuery, new: CompiledQuery, seed: int) -> int:
-    """Run a stream, and go on with another query from some micro-batch on. The old rows are those
-    known by then, the new ones those known afterwards. Returns how many rows there were."""
+    """Run a stream with one query, and from a random micro-batch on with another one.
+
+    The rows of the first must be those known until then, the rows of the second those known later.
+    Returns the number of the latter.
+    """
     rng = random.Random(seed)
     step = rng.choice((1, 10, 30))
     events = _events(rng, rng.randint(12, 40), step)

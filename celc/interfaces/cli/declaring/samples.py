@@ -1,7 +1,7 @@
 """The first rows of files, with the types that they show.
 
-Large files are sampled: at most so many rows are read, and of many files some. CSV and Parquet are
-read as `celc run` reads them, so its errors are those of a run; of CSV all columns are texts.
+Large inputs are sampled: a limited number of rows is read, from some of the files. CSV and Parquet
+are read as `celc run` reads them, so the errors are the same. All columns of CSV are texts here.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def _are_paths(table: Any) -> bool:
 
 
 def _first_rows(table: Any, left_out: dict[str, str]) -> pa.Table:
-    """One row more than are looked at, if there are so many."""
+    """The first MOST_ROWS rows of a table and one more, which shows that there are others."""
     most = MOST_ROWS + 1
     library = type(table).__module__.split(".")[0]
     if library == "pyspark" and hasattr(table, "toArrow"):

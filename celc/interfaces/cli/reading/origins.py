@@ -1,5 +1,9 @@
-"""The origins of events that `celc run` names: files, folders, patterns of names and standard
-input."""
+"""The origins of events that `celc run` names: files, folders, patterns of names, standard input.
+
+An origin is opened more than once: to find its format, its columns, and then its rows. A pipe and
+standard input can be read only once, so their bytes are copied to a file while they are read
+(`Spool`).
+"""
 
 from __future__ import annotations
 
@@ -46,24 +50,25 @@ class Origin:
     """A source of events that can be read again."""
 
     name: str  # in messages
-    path: Path | None
-    format: str
-    compression: str | None
-    tabbed: bool
-    size: int | None  # in bytes; None: unknown before
-    spool: Spool | None = None
+    path: Path | None  # None: standard input, or `data`
+    format: str  # one of FORMATS
+    compression: str | None  # by the ending of the name: "gzip" or "zstd"
+    tabbed: bool  # whether fields of text are separated by tabs
+    size: int | None  # in bytes; None: unknown before it is read
+    spool: Spool | None = None  # the copy of a stream that can be read only once
     folders: tuple[tuple[str, str | None], ...] = ()
-    """The columns that folders such as `day=1` give all its rows, as texts."""
+    """Columns whose value all rows share, by folders such as `day=1`: (name, value as a text)."""
     columns: frozenset[str] = frozenset()
-    """Columns that it may lack: they are NULL then."""
+    """Columns of the table that the file may lack; they are NULL then."""
     rows: IcebergFile | None = None
-    """What reads its rows, where the file alone does not have them as its table has."""
+    """Reads the rows of a file of an Iceberg table: the file alone may have deleted rows, and other
+    names and types."""
     data: bytes | None = None
-    """Its bytes, where it is no file."""
+    """The bytes themselves, if they are in no file."""
 
     @property
     def file(self) -> Path:
-        """A path that leads to it."""
+        """A path under which the operating system opens it."""
         if self.path is not None:
             return self.path
         assert self.spool is not None
@@ -71,7 +76,7 @@ class Origin:
 
     @contextmanager
     def opened(self) -> Iterator[Feed]:
-        """Its bytes, decompressed. An error of reading them is raised at the end."""
+        """Its bytes, decompressed. An error of reading is raised when the block is left."""
         compression = self._seen() if self.spool is not None else self.compression
         with self._raw() as raw:
             if compression is None and self.spool is None:
@@ -136,9 +141,9 @@ class Feed(io.RawIOBase):
         self._raw = raw
         self._failure: OSError | None = None
         self.handed = 0
-        """The bytes that were handed on."""
+        """The number of bytes that were read so far, decompressed."""
         self.kind: str | None = None
-        """The compression of the bytes."""
+        """The compression of the file: "gzip" or "zstd"; None: it has none."""
 
     def readable(self) -> bool:
         return True
@@ -161,7 +166,7 @@ class Feed(io.RawIOBase):
 
     @property
     def taken(self) -> int:
-        """The bytes that were read of the file on the disk."""
+        """The number of bytes that were read from the disk, compressed."""
         return self._raw.tell()
 
     def check(self) -> None:
@@ -190,7 +195,7 @@ def opened_origins(arguments: Sequence[str], format: str | None) -> Iterator[lis
 
 
 _Named = tuple[Path, tuple[tuple[str, str | None], ...], frozenset[str], IcebergFile | None]
-"""A file, and the `folders`, `columns` and `rows` of its origin."""
+"""(a file, then `folders`, `columns` and `rows` of the origin that it becomes)."""
 
 
 def _origins(arguments: Sequence[str], format: str | None) -> Iterator[Origin]:
@@ -209,6 +214,8 @@ def _origins(arguments: Sequence[str], format: str | None) -> Iterator[Origin]:
 
 
 def _files(argument: str, format: str | None) -> list[_Named]:
+    """The files that one argument names: those of a table of Delta Lake or Iceberg, a file, the
+    files of a folder, or those of a pattern."""
     folder = Path(argument)
     if (folder / LOG).is_dir():
         if format not in (None, "parquet"):
@@ -264,8 +271,11 @@ def _mode(path: Path) -> int | None:
 
 
 def _in_folder(folder: Path, format: str | None, empty: str | None = None) -> list[Path]:
-    """The event files in a folder and its subfolders, without hidden ones. A warning names other
-    files."""
+    """The event files in a folder and its subfolders, without hidden ones.
+
+    A warning names the files that are not read. empty: None: a folder without event files is an
+    error; any text: it is not, as for a folder that a pattern finds.
+    """
     if why := why_not_plain([folder]):
         raise CommandProblem(why)
     found: list[Path] = []
@@ -300,8 +310,8 @@ def _is_hidden(name: str) -> bool:
 
 
 def _is_hidden_from(path: Path, pattern: Path) -> bool:
-    """Whether a wildcard of the pattern stands for a hidden name. A pattern can name hidden files
-    itself."""
+    """Whether `pattern` finds `path` only because a wildcard stands for a hidden name. A pattern
+    that names a hidden file itself does find it."""
     open_parts = pattern.parts
     while open_parts and not glob.has_magic(open_parts[0]):
         open_parts = open_parts[1:]
@@ -316,7 +326,7 @@ _ENDINGS_READ = (
 
 
 def _form(name: str) -> tuple[str | None, str | None, bool]:
-    """The format, the compression, and whether tabs are between fields, by a name's ending."""
+    """(the format, the compression, whether tabs separate fields), by the ending of a name."""
     stem, ending = os.path.splitext(name.lower())
     compression = _COMPRESSIONS.get(ending)
     if compression is not None:

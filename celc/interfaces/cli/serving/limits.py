@@ -20,7 +20,7 @@ _MOST_MEMORY = 4 << 30  # bytes that can be written, of which libraries reserve 
 
 
 def run(words: Sequence[str], seconds: float = SECONDS) -> Ended:
-    """What `celc` does with these words of its command line, in so many seconds at most."""
+    """Run `celc` with these words of its command line, and stop it after this many seconds."""
     command = [sys.executable, "-m", __name__, str(seconds), *words]
     with TemporaryFile() as out, TemporaryFile() as told:
         try:

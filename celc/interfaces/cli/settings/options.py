@@ -1,7 +1,7 @@
-"""Settings as options: what stands in the file is read as if it stood on the command line.
+"""Settings as options: a setting of the file becomes a word of the command line.
 
-So a setting has the meaning, the check and the words of its option, and an option that is given
-wins.
+Each command parses these words before those that the user wrote. So a setting means what its option
+means, it is checked as the option is, and an option on the command line wins.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from celc.interfaces.cli.settings.files import Settings, SettingsError, shown
 from celc.options import Options
 
 PATHS = "paths"
-"""The files that commands take which are given none."""
+"""The setting with the query files of a command that names none."""
 
 EVENTS = "events"
-"""The events that `celc run` reads where none are named, and that editors run queries on."""
+"""The setting with the events for `celc run` without a file of events, and for editors."""
 
-# What a person would write for each. A column is a text without a comma.
+# What the value of a setting is, in the words of messages. A column is a text without a comma.
 _COLUMNS = "a column, or a list of columns"
 _TEXT = "a text"
 _TEXTS = "a text, or a list of texts"
@@ -51,11 +51,12 @@ KEYS: Mapping[str, str] = {
     PATHS: _FILES,
     EVENTS: _FILES,
 }
-"""Each setting, and what its value is. The others are options of single calls."""
+"""All settings, each with what its value is. Other options belong to a single call."""
 
 _NO_SETTINGS = {
     "functions": "a file of Python is run only where the command line names it: --functions",
 }
+"""Options that no file may set, each with the help that says why."""
 
 _OF_OPTIONS = frozenset(one.name for one in fields(Options))
 
@@ -65,9 +66,10 @@ def words_of(
 ) -> list[str]:
     """The settings that a command has options for, as words of the command line.
 
-    `of_rows`: the command reads one text with MATCH_RECOGNIZE, which has not all options of CEL.
-    Raises SettingsError with all that is wrong in the file, whether this command asks for it or
-    not: a misspelt key is never passed over.
+    of_rows: the command reads a text with MATCH_RECOGNIZE, which does not have all options of CEL.
+
+    Raises SettingsError with all mistakes of the file, also in settings that this command does not
+    use: a misspelt key is never ignored.
     """
     found: list[str] = []
     wrong: list[Diagnostic] = []
@@ -94,7 +96,7 @@ def words_of(
 
 
 def files_of(settings: Settings, key: str) -> list[str]:
-    """The files and folders of the setting PATHS or EVENTS; none without it."""
+    """The files and folders of the setting PATHS or EVENTS; empty if the file does not set it."""
     wrong: list[Diagnostic] = []
     texts = _texts(settings, key, settings.values[key], wrong) if key in settings.values else []
     if wrong:
@@ -103,7 +105,8 @@ def files_of(settings: Settings, key: str) -> list[str]:
 
 
 def _texts(settings: Settings, key: str, value: Any, wrong: list[Diagnostic]) -> list[str]:
-    """The value as the option takes it, in parts; empty where there is nothing to say."""
+    """The value of a setting as its option takes it, one text for each time that the option is
+    given; empty for `false`. A mistake goes to `wrong`, and the result is empty."""
     place = settings.place(key)
     if key not in KEYS:
         if key in _NO_SETTINGS:
@@ -125,7 +128,7 @@ def _texts(settings: Settings, key: str, value: Any, wrong: list[Diagnostic]) ->
 
 
 def _of_kind(settings: Settings, kind: str, value: Any) -> list[str] | None:
-    """The parts of a value; None: it is of another kind."""
+    """The texts of a value; None if the value is not of this kind (a value of KEYS)."""
     if kind is _SWITCH:
         return None if not isinstance(value, bool) else ["true"] * value
     if kind is _NUMBER:
@@ -143,6 +146,7 @@ def _of_kind(settings: Settings, kind: str, value: Any) -> list[str] | None:
 
 
 def _said(value: Any) -> str:
+    """A value in a message."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
@@ -153,7 +157,7 @@ def _said(value: Any) -> str:
 
 
 def _refused(action: argparse.Action, text: str) -> str | None:
-    """Why an option does not take a text; None: it does."""
+    """Why an option refuses a text; None if it takes it."""
     value: Any = text
     if action.type is not None:
         try:
@@ -163,9 +167,5 @@ def _refused(action: argparse.Action, text: str) -> str | None:
         except ValueError:
             return f"{text} is no whole number" if action.type is int else f"it cannot be {text}"
     if action.choices is not None and value not in action.choices:
-        return f"it cannot be {quote(text)}; it can be {_choices(action.choices)}"
+        return f"it cannot be {quote(text)}; it can be {quoted(map(str, action.choices))}"
     return None
-
-
-def _choices(choices: Any) -> str:
-    return quoted(map(str, choices))

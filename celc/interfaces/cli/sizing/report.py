@@ -1,4 +1,8 @@
-"""The prediction in words, and as JSON."""
+"""What `celc size` prints: the predicted costs of a query in words, and as JSON.
+
+Each cost is shown with its interval. A user has to see that the prediction is no measurement, so
+the text ends with what it does not know.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,20 @@ from celc.interfaces.cli.sizing.model import Model, Predicted
 from celc.interfaces.cli.sizing.prediction import Asked, BatchJob, StreamJob
 from celc.interfaces.cli.sizing.shape import ONE, Shape
 
+SMALLEST_SHARE = 0.005  # of the CPU of a job: what costs less has no line of its own
+
 
 class Sized(NamedTuple):
-    """A query with its costs. why_no_stream: in words, where there is no stream."""
+    """A query with its predicted costs."""
 
     shape: Shape
     batch: BatchJob
-    stream: StreamJob | None
-    why_no_stream: str
-    doubts: tuple[str, ...]
+    stream: StreamJob | None  # None: the query has no stream, or its costs are not known
+    why_no_stream: str  # the reason, if `stream` is None
+    doubts: tuple[str, ...]  # sentences: what the prediction does not know
 
     def as_json(self) -> dict[str, Any]:
-        """The prediction: seconds, bytes and hours, each with its interval."""
+        """The prediction as a dictionary for JSON: seconds, bytes and hours with intervals."""
         batch = asdict(self.batch) | {"parts": [one._asdict() for one in self.batch.parts]}
         return {
             "query": self.shape.name,
@@ -34,8 +40,8 @@ class Sized(NamedTuple):
 
 
 def in_words(sized: Sized, asked: Asked, known: Model) -> str:
-    """The prediction for people."""
-    lines = [*_head(sized, asked), "", *_batch(sized, asked, known), "", *_stream(sized, asked)]
+    """The prediction as lines of text. known: the model that it was made with."""
+    lines = [*_head(sized, asked), "", *_batch(sized, asked), "", *_stream(sized, asked)]
     lines += ["", "What this does not know:"]
     lines += [f"- {doubt}" for doubt in sized.doubts]
     of = known.measured
@@ -55,12 +61,12 @@ def _head(sized: Sized, asked: Asked) -> Iterator[str]:
     )
 
 
-def _batch(sized: Sized, asked: Asked, known: Model) -> Iterator[str]:
+def _batch(sized: Sized, asked: Asked) -> Iterator[str]:
     batch, shape = sized.batch, sized.shape
     yield "As a batch job over all of them:"
     yield _line("CPU", batch.cpu, seconds_shown)
     for part in sorted(batch.parts, key=lambda one: -one.seconds):
-        if part.seconds >= 0.005 * batch.cpu.value:
+        if part.seconds >= SMALLEST_SHARE * batch.cpu.value:
             yield (
                 f"    {seconds_shown(part.seconds)} are for the {_many(part.name)}, "
                 f"{_micros(part.each)} for one"
@@ -112,6 +118,7 @@ def _hours(number: float) -> str:
 
 
 def _many(name: str) -> str:
+    """The plural of what a part of the costs is for."""
     return {
         "row": "rows",
         "match": "matches",
@@ -122,6 +129,7 @@ def _many(name: str) -> str:
 
 
 def _micros(seconds: float) -> str:
+    """A time in the unit that gives it few digits."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.3g} µs"
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -42,7 +42,7 @@ _TOLD = ("part", "line", "column", "asked", "found")
 _UNITS = ("MINUTES", "HOURS", "SECONDS", "DAYS")
 
 _FACTORS = tuple(Decimal(one) for one in ("3", "5", "10", "24", "60", "1000"))
-"""By how much a window may be too long or too short, besides 2."""
+"""The factors, besides 2, by which a window is tried longer and shorter: common slips of units."""
 
 _MOST_NUMBERS = 40
 
@@ -132,10 +132,10 @@ def let_in(outcome: Outcome, runner: Runner, number: int, seconds: float = 1.0) 
 
 @frozen
 class Repair:
-    """A change of the query with which so many failing cases pass, and all others still do."""
+    """A change of the query with which some failing cases pass, and all others still do."""
 
     mutant: Mutant
-    mended: int
+    mended: int  # failing cases that pass with it
 
 
 def repairs_of(

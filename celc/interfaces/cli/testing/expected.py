@@ -207,8 +207,10 @@ def _fits(said: Any, found: Any) -> bool:
 
 
 def left_over(fitting: Sequence[Sequence[int]], rows: int) -> tuple[list[int], list[int]]:
-    """Which expected rows, and which of so many rows, have no partner where as many as can be have
-    one. `fitting` are the rows that each expected one fits."""
+    """(the expected rows without a partner, the found rows without one), in a largest matching.
+
+    fitting: for each expected row, the found rows that it fits. rows: the number of found rows.
+    """
     partner: dict[int, int] = {}
 
     def find(number: int, seen: set[int]) -> bool:

@@ -37,8 +37,7 @@ _FUNCTIONS = {
 
 _LONGEST = 2**62 // 1_000_000  # seconds
 
-_MOST_ROUNDS = 1000
-"""So many an automaton of CEL counts by itself."""
+_MOST_ROUNDS = 1000  # of a repetition that an automaton of CEL counts by itself
 
 _UNITS = {
     "s": ("SECOND", 1),

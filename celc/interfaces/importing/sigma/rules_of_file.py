@@ -37,7 +37,7 @@ from celc.interfaces.importing.words import (
 _STREAM = "logs"
 
 MANY = (SigmaCorrelationConditionOperator.GT, SigmaCorrelationConditionOperator.GTE)
-"""What asks for many events: it is known when there are so many."""
+"""The comparisons with a count that stay true once they are true: more events cannot undo them."""
 
 
 @frozen

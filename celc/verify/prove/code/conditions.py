@@ -137,8 +137,8 @@ class Conditions:
                     return True
         return False
 
-    def values(self, attribute: str, type_: str, count: int, rng: random.Random) -> list[Any]:
-        """Values of an attribute, near to each other and to the constants of the conditions."""
+    def values(self, type_: str, count: int, rng: random.Random) -> list[Any]:
+        """Random values of a type, near to each other and to the constants of the conditions."""
         if type_ == "BOOLEAN":
             chosen: list[Any] = [True, False, None]
         elif type_ == "STRING":

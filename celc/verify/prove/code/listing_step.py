@@ -364,7 +364,7 @@ def _columns(
     try:
         for name in (*conditions.attributes, *sorted(attributes_of_totals(found.query))):
             if name not in columns:
-                columns[name] = conditions.values(name, _type_of(plan, name), count, rng)
+                columns[name] = conditions.values(_type_of(plan, name), count, rng)
     except NotUnderstoodError as problem:
         raise NotUnderstoodError(str(problem)) from None
     return columns

@@ -45,7 +45,7 @@ class Named:
 
     @property
     def program(self) -> Named:
-        """Of another query of the module."""
+        """The program of another query of the module."""
         return self
 
 

@@ -39,8 +39,8 @@ class Workers(NamedTuple):
     """Makes all calls, and returns their answers in order."""
 
     def slices(self, rows: int, least: int = 0) -> list[tuple[int, int]]:
-        """A slice of so many rows for each thread, as (first, end); fewer slices, if they had less
-        than `least` rows, or so few that to hand them to a thread takes longer."""
+        """(first row, row behind the last) of a slice for each thread. There are fewer slices if
+        they would have less than `least` rows, or too few to be worth a thread."""
         count = max(1, min(self.threads, rows // max(least, _ROWS_OF_A_SLICE)))
         return [(rows * n // count, rows * (n + 1) // count) for n in range(count)]
 
@@ -65,8 +65,8 @@ class Places(NamedTuple):
 
 
 def is_worth_it(rows: int) -> bool:
-    """Whether so many rows are sorted faster by digits than by comparisons, with code that may have
-    to be loaded first."""
+    """Whether this number of rows is sorted faster by digits than by comparisons, also if the code
+    has to be loaded first."""
     return rows >= MOST_ROWS
 
 

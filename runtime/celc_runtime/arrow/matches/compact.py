@@ -37,7 +37,8 @@ from celc_runtime.plan.compact_form import (
 from celc_runtime.plan.plan import Plan
 
 _FIRST_START = -2
-"""In place of the entry of a node: the first start of `Starts`, −3 is the second, and so on."""
+"""Stands for the first start of `Starts`, in place of the entry of a node. The second start is −3,
+and so on."""
 
 KEY = b"celc.compact"
 """The key of the metadata of a schema that hold the form of compact answers."""

@@ -1,7 +1,8 @@
-"""The header of a bucket that holds several units.
+"""The header of a bucket that holds several units, as bytes.
 
-It has the headers of all units, each with what is known of it again after the module has changed
-(`checkpoint`), and the one timer of the bucket.
+A unit is a query, or several queries that share their events; all units of an operator run one
+after another. The header has the headers of all units, each with a record by which the unit is
+found again after the module has changed (`checkpoint`), and the one timer of the bucket.
 
 ====== ===== ================================================================================
 offset type
@@ -78,8 +79,10 @@ def written(state: ModuleState) -> bytes:
 
 
 def read(named: str, data: bytes) -> ModuleState:
-    """The header with these bytes; raises StateError if they are none. named: the queries, for
-    messages."""
+    """The header that these bytes are. named: the queries, for messages.
+
+    Raises StateError if the bytes are no header, are damaged, or have another version.
+    """
     if len(data) < _LENGTH.size + 2 or data[:4] != _MAGIC:
         kind = "the state is not one of celc, or has been cut off"
         if data[:4] == b"celc":
@@ -111,7 +114,7 @@ def is_of_module(data: bytes) -> bool:
 
 
 def first_unit(data: bytes) -> bytes:
-    """The header of the first unit in a header; empty: it is none."""
+    """The header of the first unit; empty if `data` is no header of several units."""
     if data[:4] != _MAGIC or data[4:6] != struct.pack("<H", _VERSION):
         return b""
     return next((unit.header for unit in read("a stream", data).units.values()), b"")

@@ -46,8 +46,8 @@ class Measure(NamedTuple):
     for every event. `LEAST`, `GREATEST`: a key in the order of the values, or in the opposite
     order."""
     part: int | None = None
-    """Of a DECIMAL that 64 bits do not hold: which part of it. A value has `PIECES` pieces, the
-    lowest first; a key has two, the higher first. None: the whole number."""
+    """The number of a part, for a DECIMAL that 64 bits do not hold; else None. A value has `PIECES`
+    pieces, the lowest first; a key has two, the higher one first."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """Compacts the arena: moves the nodes that union lists still reach next to each other.
 
-If partitions interleave, the windows of quiet partitions keep old ids alive. So dead nodes lie
-between live ones, and the ring alone does not free them.
+The arena is a ring, and a node lies at its id modulo the size of the ring. As long as nodes die in
+the order of their ids, the ring frees them by itself. If partitions interleave, a quiet partition
+keeps old nodes alive among dead ones. Then the live nodes are copied, with new ids above all old
+ones.
 """
 
 import numpy as np
@@ -24,9 +26,9 @@ from celc_runtime.jit.kernels import njit
 
 
 def reachable_nodes(memory: Memory, lists: Lists, floors: np.ndarray) -> tuple[np.ndarray, int]:
-    """(a flag for each row of the arena, whether some list reaches its node; their number).
+    """(bool[rows of the arena]: whether some list reaches the node there; how many these are).
 
-    floors: int64[slots], the floor value of each partition slot.
+    floors: int64[slots], the earliest key inside the window of each partition slot.
     """
     flags = np.zeros(len(memory.nodes), np.bool_)
     count = _flag_reachable(memory.nodes, memory.counters, lists, floors, flags)
@@ -35,7 +37,7 @@ def reachable_nodes(memory: Memory, lists: Lists, floors: np.ndarray) -> tuple[n
 
 @njit(nogil=True, cache=True)
 def _flag_reachable(nodes, counters, lists, floors, flags):  # type: ignore[no-untyped-def]
-    """Set the flags of `reachable_nodes`; returns their number."""
+    """Set the flags of `reachable_nodes`; returns how many were set."""
     mask = nodes.shape[0] - 1
     lowest = lowest_id(nodes, counters[NEXT_NODE], counters[LOWEST])
     waiting = np.empty(nodes.shape[0] + 1, np.int64)

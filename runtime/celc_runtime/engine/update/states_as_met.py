@@ -15,8 +15,7 @@ import numpy as np
 from celc_runtime.engine.update.union_lists import UNKNOWN, Lists, new_lists
 from celc_runtime.plan.transitions import TransitionArrays
 
-MOST_BYTES = 1 << 28
-"""Of the tables and lists of all states that are kept."""
+MOST_BYTES = 1 << 28  # of the tables and lists of all states that are kept
 
 _FIRST_ROOM = 64  # states
 _OF_A_SET = 200  # bytes of a set and its number in Python

@@ -197,8 +197,7 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
                 key = batch.keys[row]
                 floor_value = batch.floors[row]
             status = _event(
-                batch, memory, lists, output, kinds, tables, row, slot, symbol, key,
-                floor_value,
+                memory, lists, output, kinds, tables, row, slot, symbol, key, floor_value,
             )  # fmt: skip
             if status != DONE:
                 break
@@ -220,7 +219,7 @@ def update_by_tables(tables: TransitionArrays) -> Callable[..., int]:
 
 
 @njit(**_PART)
-def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, floor_value):  # type: ignore[no-untyped-def]
+def _event(memory, lists, output, kinds, tables, row, slot, symbol, key, floor_value):  # type: ignore[no-untyped-def]
     """Let all states of a partition slot read one event; returns a status of `arena.nodes`.
 
     The new lists are made in the scratch slot, and copied over the old ones at the end. So an event

@@ -78,7 +78,7 @@ def day_of_week(time):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _begin(time, months):  # type: ignore[no-untyped-def]
-    """The day on which so many months begin around a time; of 0 months, a week."""
+    """The first day of the period around a time: `months` months long, or a week if that is 0."""
     day = day_of(time)
     if months == 0:
         return day - (day + 3) % 7  # Monday
@@ -99,8 +99,10 @@ def can_truncate(time, months, microseconds):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def truncate(time, months, microseconds):  # type: ignore[no-untyped-def]
-    """The beginning of the unit around a time: so many microseconds, or where these are 0 so many
-    months, of 0 months a week."""
+    """The beginning of the unit of time around a time, both in microseconds.
+
+    The unit is `microseconds` long; if that is 0, `months` long; if both are 0, it is a week.
+    """
     time = np.int64(time)
     if microseconds > 0:
         return time - time % microseconds

@@ -19,8 +19,10 @@ _MOST = 2**63 - 1
 
 @njit(nogil=True, cache=True)
 def real_to_whole(value, bits):  # type: ignore[no-untyped-def]
-    """A DOUBLE or FLOAT without its decimals. NaN is 0, and what is too large for so many bits (32
-    or 64) the last number, as in Java."""
+    """A DOUBLE or FLOAT without its decimals, as a whole number with `bits` bits (32 or 64).
+
+    As in Java, NaN becomes 0, and a value that is too large becomes the greatest or least number.
+    """
     value, half = np.float64(value), 2.0 ** (bits - 1)
     if np.isnan(value):
         return np.int64(0)
@@ -33,7 +35,7 @@ def real_to_whole(value, bits):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def real_fits(value, bits):  # type: ignore[no-untyped-def]
-    """Whether a number of so many bits is a DOUBLE or FLOAT without its decimals."""
+    """Whether a DOUBLE or FLOAT without its decimals fits into a whole number with `bits` bits."""
     value, half = np.float64(value), 2.0 ** (bits - 1)
     most = half - 1.0 if bits < 64 else half
     return (np.floor(value) <= most) & (np.ceil(value) >= -half)
@@ -41,7 +43,7 @@ def real_fits(value, bits):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def whole_fits(value, bits):  # type: ignore[no-untyped-def]
-    """Whether a number has at most so many bits, less than 64."""
+    """Whether a whole number fits into `bits` bits; these are fewer than 64."""
     half = 1 << (bits - 1)
     return (np.int64(value) >= -half) & (np.int64(value) < half)
 

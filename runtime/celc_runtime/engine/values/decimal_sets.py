@@ -19,7 +19,7 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True, plain=plain.sum_of_decimals)
 def sum_of_decimals(values, valid, events, digits):  # type: ignore[no-untyped-def]
-    """The sum of values of 64 bits, a DECIMAL of so many digits."""
+    """The sum of DECIMALs of 64 bits, as a DECIMAL with at most `digits` digits."""
     high, low = np.int64(0), np.int64(0)
     for event in events:
         if valid[event]:
@@ -34,7 +34,7 @@ def sum_of_decimals(values, valid, events, digits):  # type: ignore[no-untyped-d
 
 @njit(nogil=True, cache=True, plain=plain.sum_of_wide)
 def sum_of_wide(values, valid, events, digits):  # type: ignore[no-untyped-def]
-    """The sum of pairs, a DECIMAL of so many digits."""
+    """The sum of DECIMALs of two words, as a DECIMAL with at most `digits` digits."""
     top, high, low = np.int64(0), np.uint64(0), np.uint64(0)
     for event in events:
         if valid[event]:

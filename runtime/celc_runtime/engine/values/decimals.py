@@ -61,7 +61,7 @@ def is_decimal(value):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def decimal_of_words(top, high, low, digits):  # type: ignore[no-untyped-def]
-    """A sum of three words, two's complement, as a DECIMAL of so many digits."""
+    """A sum of three words, in two's complement, as a DECIMAL with at most `digits` digits."""
     if top != high >> 63:
         return _too_large()
     size = absolute_decimal((high, low))
@@ -102,7 +102,7 @@ def _words(value):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _signed(negative, words, digits):  # type: ignore[no-untyped-def]
-    """A number of four words as a DECIMAL of so many digits."""
+    """A number of four words as a DECIMAL with at most `digits` digits."""
     a, b, c, d = words
     high, low = _HIGH[digits], _LOW[digits]
     if (a | b) != _ZERO or c > high or (c == high and d >= low):
@@ -240,7 +240,7 @@ def _divided(words, high, low):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, plain=plain.rescale_decimal)
 def rescale_decimal(value, power, digits):  # type: ignore[no-untyped-def]
-    """A value in a type of so many digits, and of `power` decimals more (or fewer)."""
+    """A DECIMAL in a type with at most `digits` digits, and `power` decimals more (or fewer)."""
     high, low = _words(value)
     return _signed(value[0] < 0, _rescaled((_ZERO, _ZERO, high, low), power), digits)
 

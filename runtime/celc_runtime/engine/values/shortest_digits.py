@@ -142,7 +142,7 @@ def _plain_whole(value: int, places: int, bits: int) -> int:
 
 @njit(nogil=True, cache=True, plain=_plain_whole)
 def round_whole(value, places, bits):  # type: ignore[no-untyped-def]
-    """ROUND of a whole number of so many bits, which wraps."""
+    """ROUND of a whole number with `bits` bits, which wraps if it is too large."""
     if places >= 0:
         return np.int64(value)
     if places < -19:

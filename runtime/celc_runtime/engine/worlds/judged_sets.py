@@ -43,7 +43,7 @@ class Judged(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def with_room(array, needed):  # type: ignore[no-untyped-def]
-    """An array of numbers that holds so many, with the same beginning."""
+    """The array, or a longer copy of it that holds `needed` numbers."""
     if needed <= array.shape[0]:
         return array
     larger = np.empty(max(needed, 2 * array.shape[0]), array.dtype)

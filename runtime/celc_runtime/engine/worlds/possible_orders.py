@@ -22,15 +22,15 @@ from celc_runtime.jit.kernels import njit
 class Question(NamedTuple):
     """The part of a query that decides which sets of events are answers."""
 
-    step: int  # between two points
-    window: int  # the longest match, NO_WINDOW: any length
+    step: int  # of time, between two points of an event
+    window: int  # the longest time of a match; NO_WINDOW: any
     bits: int  # the number of bits of a kind
-    bound: float  # rows must be more likely than this
-    several: bool  # whether a match can have several orders, whose probabilities count together
-    sums: bool  # whether they are added up here, so that a match is one row; else each order is one
+    bound: float  # rows must have a greater probability than this
+    several: bool  # whether the events of a match can come in several orders
+    sums: bool  # whether the orders of a match are one row, with the sum; else each order is a row
     commutes: bool
-    """Whether events of a match that can come in two orders can come in both in any such match.
-    Then all orders of some of its events are ends of matches, or none is."""
+    """Whether two events of a match that can be swapped in one match can be swapped in every match.
+    Then either all orders of a set of events end matches, or none does."""
     max_work: int  # the most steps for one row
     looks: np.ndarray  # int64[kinds], a number for the labels of each kind
     follows: np.ndarray
@@ -128,12 +128,11 @@ def _place_of(chains, first, count, members, state, event, end):  # type: ignore
 
 @njit(nogil=True, cache=True)
 def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untyped-def]
-    """(the probability that some events are a match, over all their orders; the greatest last
-    event).
+    """(the probability that some events are a match, over all their orders; the last event).
 
-    chain[place, 0] are the events, chain[place, 1] their kinds. The last event is the greatest one
-    that can come last. The probability is −1 if it takes more than max_work steps, or if there are
-    more than 62 events.
+    chain[place, 0] are the events, chain[place, 1] their kinds. Of the events that can come last,
+    the one with the greatest number is returned. The probability is −1 if it takes more than
+    max_work steps, or if there are more than 62 events, whose set does not fit into a word.
 
     Chains of the same events with the same first event and the same state before it continue in the
     same way, so their vectors are added. If the window can cut, chains with different end times are
@@ -229,13 +228,16 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
 
 
 _MOST_BOUNDED = 8  # events whose orders a bound counts; more make it a little closer
-_MOST_NUMBERS = 1 << 16  # that it keeps
+_MOST_NUMBERS = 1 << 16  # probabilities that the bound keeps at once: 512 kB
 
 
 @njit(nogil=True, cache=True)
 def _bounded(chain, count, events, asked):  # type: ignore[no-untyped-def]
-    """Events of a chain whose orders a bound counts: their places, the letter of each (−1: it is
-    not known what follows), their least time, and the number of times from there on."""
+    """The events of a chain whose orders the bound counts: the newest one, and others that overlap.
+
+    Returns (their places in the chain; the letter of each, −1: it is not known what may follow it;
+    their least time; the number of points of time from there on).
+    """
     places, letters = np.empty(_MOST_BOUNDED, np.int64), np.full(_MOST_BOUNDED, -1, np.int64)
     newest = chain[count - 1, 0]
     low, last, size = events.low[newest], events.last[newest], 0
@@ -260,8 +262,8 @@ def _bounded(chain, count, events, asked):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def bound_of(chain, count, events, asked):  # type: ignore[no-untyped-def]
-    """At least the confidence of every match with these events, over all its orders. It can be too
-    large where it is above `asked.bound`.
+    """An upper bound of the confidence of every match with these events, over all its orders. It is
+    close only up to `asked.bound`: above, nobody needs to know it better.
 
     chain[place, 0] are the events, chain[place, 1] their kinds; the last place is the newest one.
 
@@ -320,6 +322,7 @@ def _node_of(moves, symbol, state):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def with_twice_the_rows(array):  # type: ignore[no-untyped-def]
+    """A copy of a two-dimensional array with twice the rows; the new ones are 0."""
     found = np.zeros((2 * array.shape[0], array.shape[1]), array.dtype)
     copy_to(found.reshape(-1), 0, array.reshape(-1))
     return found

@@ -1,9 +1,12 @@
-"""Of each part and start the nearest of the candidates, the matches of all bent queries.
+"""Chooses one near miss for each start: the nearest of the candidates.
 
-Most starts have several that bend as little and end as early: matches with other events in between.
-So ties are broken for all starts at once, event by event: in each step the candidates whose next
-event is later than another's of their start leave. What is left after the last event are the same
-events under other labels.
+The candidates are the matches of all bent queries. A *group* has the candidates of one partition
+that start at one event. The nearest one of a group bends least; among equals it ends first.
+
+Most groups have several of these: matches with other events in between. A loop over the groups
+would take a step of Python for each candidate. So all groups are decided at once, event by event: a
+step compares the next event of all candidates and drops those that are later than another one of
+their group. What is left after the last event has the same events under other labels.
 """
 
 from __future__ import annotations
@@ -23,22 +26,21 @@ from celc_runtime.plan.near.queries import BentQuery
 
 @frozen
 class Candidates:
-    """The matches of a bent query: their rows, the lists of rows of their labels, and how far they
-    bend."""
+    """The matches of one bent query."""
 
     query: BentQuery
-    rows: pa.Table
-    lists: Mapping[str, pa.ListArray]
-    measured: Measured
+    rows: pa.Table  # one row for each match
+    lists: Mapping[str, pa.ListArray]  # by label: the rows of its events in the input, int64
+    measured: Measured  # how far each match bends
 
 
 def nearest(
     found: Sequence[Candidates], keys: Sequence[str], shown: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each part and start the nearest candidate: (the numbers of their queries, and their rows),
-    in the order of parts and starts.
+    """The nearest candidate of each group, in the order of partitions and starts.
 
-    keys: the columns that tell parts. shown: the labels that decide between the same events.
+    Returns int64[groups] twice: the place of its query in `found`, and its row there. keys: the
+    columns of PARTITION BY. shown: the labels that decide between candidates with the same events.
     """
     sizes = [len(one.rows) for one in found]
     if not sum(sizes):
@@ -64,7 +66,8 @@ def nearest(
 
 
 def numbered_parts(keys: Sequence[pa.Table], rows: int) -> np.ndarray:
-    """A number for each match, equal where the parts are."""
+    """int64[rows]: the number of the partition of each match. keys: the key columns of the matches,
+    table after table, with this number of rows in all."""
     if not keys[0].column_names:
         return np.zeros(rows, np.int64)
     table = pa.concat_tables(keys)
@@ -79,7 +82,7 @@ def numbered_parts(keys: Sequence[pa.Table], rows: int) -> np.ndarray:
 
 
 def _with_least(rows: np.ndarray, groups: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The rows with the least value among those of their group; NaN is no value."""
+    """Those of `rows` that have the least value of their group; NaN is no value."""
     of_rows = values[rows].astype(np.float64)  # positions are exact
     least = np.full(int(groups.max()) + 1, math.inf)
     np.fmin.at(least, groups[rows], of_rows)
@@ -88,7 +91,7 @@ def _with_least(rows: np.ndarray, groups: np.ndarray, values: np.ndarray) -> np.
 
 
 def _inside(counts: np.ndarray) -> np.ndarray:
-    """int64: 0, 1, … inside each of some groups with so many rows."""
+    """int64: the place of each row in its group, from 0; `counts` are the rows of the groups."""
     ends = np.cumsum(counts)
     found: np.ndarray = np.arange(int(counts.sum())) - np.repeat(ends - counts, counts)
     return found
@@ -101,7 +104,11 @@ def _without_ties(
     begins: np.ndarray,
     shown: Sequence[str],
 ) -> np.ndarray:
-    """The candidate that comes first of each group; `near` are all, group by group."""
+    """The first candidate of each group.
+
+    near: candidates, group by group; within a group all are equally near. groups: the group of
+    each.
+    """
     begins_group = np.diff(groups, prepend=-1) != 0
     is_alone = begins_group & np.append(begins_group[1:], True)
     tied, group = near[~is_alone], groups[~is_alone]
@@ -133,8 +140,8 @@ def _with_first_labels(
     begins: np.ndarray,
     shown: Sequence[str],
 ) -> np.ndarray:
-    """The rows that are left whose labels come first in their group: they are of one query, and
-    have the same events."""
+    """One candidate of each group: the one whose events under the shown labels come first. The
+    candidates of a group are here of one query and have the same events."""
     best: dict[int, tuple[Any, int]] = {}
     for place in left.tolist():
         number = int(np.searchsorted(begins, tied[place], "right")) - 1
@@ -147,7 +154,7 @@ def _with_first_labels(
 
 
 def _least(left: np.ndarray, group: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The rows that are left with the least value of their group."""
+    """Those of the candidates `left` that have the least value of their group."""
     begins, ends = _bounds(group[left])
     least = np.repeat(np.minimum.reduceat(values, begins), ends - begins)
     kept: np.ndarray = left[values == least]
@@ -155,14 +162,13 @@ def _least(left: np.ndarray, group: np.ndarray, values: np.ndarray) -> np.ndarra
 
 
 def _bounds(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where groups begin and end."""
+    """(the places at which groups begin, those behind their ends); `groups` are sorted."""
     begins = np.flatnonzero(np.diff(groups, prepend=-1))
     return begins, np.append(begins[1:], len(groups))[: len(begins)]
 
 
 def _first_events(found: Sequence[Candidates], numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """float64: the first event of each of some candidates that has a label; infinite where none
-    has."""
+    """float64[candidates]: the row of the first event with a label; infinite if none has one."""
     first = np.full(len(rows), math.inf)
     for number, one in enumerate(found):
         mine = np.flatnonzero(numbers == number)
@@ -178,8 +184,8 @@ def _first_events(found: Sequence[Candidates], numbers: np.ndarray, rows: np.nda
 def _supports(
     found: Sequence[Candidates], numbers: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The events of some candidates, each once and in order: int64, and where those of each begin
-    (int64[candidates + 1])."""
+    """(int64: the events of some candidates, each once and in order, candidate after candidate;
+    int64[candidates + 1]: where those of each begin)."""
     owners, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for number, one in enumerate(found):
         mine = np.flatnonzero(numbers == number)

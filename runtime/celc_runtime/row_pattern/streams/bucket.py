@@ -90,9 +90,9 @@ class PatternReader(BucketReader):
         segments.add_keys(records)
 
 
-_OLD = 256
-"""A segment is written again, without what is dead in it, when so many have come after it. So the
-dead leave, and what is alive is written once more for each so many segments."""
+_OLD = 256  # segments
+"""When this number of segments has come after a segment, its live rows are written again and the
+dead ones are dropped. So a live row is written once more for every 256 segments."""
 
 
 def _is_old(found: list[Segment], state: BucketState) -> bool:
@@ -246,7 +246,7 @@ class PatternRun(BucketRun):
         columns = self._sort.by_number(read.rows)
         bits = self._sort.found(read.rows)
         run = DecidingRun(self._rows_program, columns, read.edges, since, clock, bits)
-        told = self._told_before(read, since, records, columns, clock_before)
+        told = self._told_before(read, since, records, clock_before)
         starts = []
         for matches, variables in run.matches():
             keys = _keys(matches)
@@ -266,7 +266,6 @@ class PatternRun(BucketRun):
         read: _Rows,
         since: Since,
         records: np.ndarray,
-        columns: dict[int, object],
         clock: int | None,
     ) -> np.ndarray:
         """int64: the matches that the kept rows gave before, as `_keys`."""

@@ -1,8 +1,9 @@
-"""The table of a query as a stream of events of one type, for the room of streams.
+"""Describes the table of a MATCH_RECOGNIZE query as a stream of events of one type.
 
-That room packs, stores and sorts events, and knows nothing of what a query asks of them. What it
-reads of a plan of CEL is the columns, the keys, the order, and when kept rows are due. So a query
-of MATCH_RECOGNIZE has such a plan too, which is never run.
+The code of streams (`celc_runtime.stream`) packs, stores and sorts events. It reads four things of
+a plan of CEL: the columns, the keys, the order, and when kept rows are due. So a query of
+MATCH_RECOGNIZE gets such a plan as well, which is never run. A second code of streams for rows was
+rejected: the two would have stored the same states in two formats.
 """
 
 from __future__ import annotations
@@ -27,19 +28,24 @@ from celc_runtime.stream.one_bucket.event_order import EventSort
 from celc_runtime.stream.stored.rows import RowLayout, Rows
 from celc_runtime.stream.stored.state_rows import KEPT_ROWS
 
-NUMBER, START, COVERED, FLAGS, KNOWN = 0, 1, 2, 3, 4
-"""What is known of a partition in `KEPT_ROWS`: the matches before its first start that is not
-decided, the position of this start, the position behind the rows that matches before cover, and
-flags: 1, something behind this start has been returned; 2, nothing is kept."""
+# The columns of `KEPT_ROWS`: what a stream remembers of a partition. The *open start* is the first
+# row of the partition of which it is not decided yet whether a match begins there.
+NUMBER = 0  # of matches that begin before the open start
+START = 1  # the position of the open start
+COVERED = 2  # the position behind the last row that these matches cover
+FLAGS = 3  # SOME_DONE and EMPTY, added
+KNOWN = 4  # the number of these columns
 
-SOME_DONE, EMPTY = 1, 2
+SOME_DONE = 1  # a match behind the open start has been returned
+EMPTY = 2  # no row is kept
 
 
 def reading_of(program: RowProgram, tiebreak: Iterable[str] = ()) -> Program:
     """The table of a query as a program of CEL, which is never run.
 
-    A kept row is due when the watermark has passed all rows that a match beginning there may take.
-    A DATE that is the first column of ORDER BY is the TIMESTAMP of its beginning in UTC there.
+    A kept row is due when the watermark has passed all rows that a match may take which begins
+    there. If the first column of ORDER BY is a DATE, the program has it as a TIMESTAMP, the
+    beginning of the day in UTC.
     """
     plan = program.plan
     time = plan.columns[plan.order_by[0].column].name
@@ -120,7 +126,8 @@ class RowSort(EventSort):
         )
 
     def found(self, rows: Rows) -> np.ndarray | None:
-        """The local conditions of rows, as bits, if they have been found early."""
+        """uint8[rows] or int64[rows]: a bit for each local condition that holds; None if the
+        conditions were not evaluated before the rows were stored."""
         if self._found is None:
             return None
         bits = self._layout.values(rows, self._found)

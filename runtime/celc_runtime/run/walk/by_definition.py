@@ -93,8 +93,8 @@ class _Way(NamedTuple):
 
 
 _Latest: TypeAlias = tuple[int, int]
-"""Of the matches that are decided together, the one that is decided last: the entry of its first
-event, the number of its deadline."""
+"""The match that is decided last, among matches that are decided together: (the entry of its first
+event, the number of its deadline)."""
 
 _AT_ITS_END: _Latest = (0, NO_DEADLINE)
 

@@ -260,7 +260,7 @@ def _no_answers(size: int) -> Answers:
 
 
 def _no_asks(size: int, most: int) -> Asks:
-    """Room for so many asks about sets of at most so many events."""
+    """Empty room for `size` asks, each about a set with at most `most` events."""
     slots, sets, others = np.zeros((3, size), np.int64)
     return Asks(slots, sets, others, np.zeros((size, most), np.int64), np.zeros(1, np.int64))
 

@@ -88,7 +88,7 @@ class WalkOfRun:
         return self._buffers(8 * len(output.rows), int(output.limit[0]))
 
     def _buffers(self, matches: int, limit: int | None) -> Output:
-        """Empty buffers for so many matches, or for the most that a batch has."""
+        """Empty buffers for this number of matches, or for the most that a batch has."""
         room = min(2 * matches, _ENTRIES_PER_BATCH)
         return new_output(matches=min(matches, _MATCHES_PER_BATCH), room=room, limit=limit)
 

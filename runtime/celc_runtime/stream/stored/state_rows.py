@@ -24,7 +24,7 @@ KEY_VALUES = np.dtype(
 as in `unknown_keys`."""
 
 KEPT_ROWS = "kept"
-"""One more of them, of a query with LIMIT … PER, or totals of partitions: what `Stretches.kept`
+"""One more column, for a query with LIMIT … PER or with totals of partitions: what `Stretches.kept`
 says. All segments of such a query have it."""
 
 
