@@ -195,6 +195,10 @@ class EventStore:
             chunk = {name: pa.concat_arrays([before[name], chunk[name]]) for name in chunk}
         self._chunks.append(chunk)
 
+    def let_go(self) -> None:
+        """Forget the only batch, of which no event is kept."""
+        self._here = None
+
     def stretch(self, oldest: int, until: int) -> PastEvents:
         """The events from entry `oldest` to before entry `until`, which must have been read."""
         assert self._here is not None

@@ -13,6 +13,8 @@ import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.arrow import arrays
 from celc_runtime.arrow.events import sorting
+from celc_runtime.arrow.tables import few_rows
+from celc_runtime.arrow.tables.few_rows import read_few
 from celc_runtime.plan.errors import EventError
 from engines import interpreted, only_query
 
@@ -48,6 +50,10 @@ QUERIES = {
     "simultaneous": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
     "simultaneous with a tiebreak": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
     "a tiebreak": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
+}
+READ_BY_ONE_KERNEL = {
+    *("a key", "a text as the key", "two keys", "no key", "neighbours", "sums", "totals"),
+    *("a condition between", "runs", "a tiebreak"),
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "lasting": {},
@@ -130,6 +136,67 @@ def test_few_rows_are_read_as_many_are(name: str, monkeypatch: pytest.MonkeyPatc
         assert few == many, table.to_pydict()
         seen["error" if few[0] == "error" else "rows" if few[1] != "[]" else "none"] += 1
     assert seen["rows"], seen
+
+
+class _Due:
+    """The kernel that reads few rows, as if it were worth its machine code; here Python runs it."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def is_due(self, seconds: float) -> bool:
+        return seconds > 0
+
+    def __call__(self, *arguments: Any) -> Any:
+        is_read = read_few.interpreted(*arguments)
+        self.read += bool(is_read)
+        return is_read
+
+
+@pytest.mark.each(2)
+@pytest.mark.parametrize("name", QUERIES)
+def test_one_kernel_reads_few_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it does not read takes the way of all tables, and so do what it leaves out."""
+    rng = random.Random(f"{name}, one kernel")
+    with interpreted():
+        query = only_query(celc.compile(QUERIES[name], **OPTIONS.get(name, {"order_by": "ts"})))
+    kernel = _Due()
+    for _ in range(8):
+        table = table_of(rng)
+        with monkeypatch.context() as patch:
+            patch.setattr(few_rows, "read_few", None)
+            other = told(query, table)
+        with monkeypatch.context() as patch:
+            patch.setattr(few_rows, "read_few", kernel)
+            found = [told(query, table) for _ in range(3)]
+        assert found == [other] * 3, table.to_pydict()
+    assert bool(kernel.read) == (name in READ_BY_ONE_KERNEL)
+
+
+def test_columns_of_all_widths_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = _Due()
+    monkeypatch.setattr(few_rows, "read_few", kernel)
+    columns = "d: DATE, n: INT, v: FLOAT, w: LONG, k: STRING"
+    text = f"CREATE STREAM S {{ EVENT A {{ {columns} }}, EVENT B {{ {columns} }} }}\n"
+    text += "SELECT a, b WHERE (A AS a ; B AS b) FILTER a.n > -2 AND b.v < 2.5 AND b.w >= a.w "
+    with interpreted():
+        query = only_query(celc.compile(f"{text} PARTITION BY k WITHIN 3 DAYS [d]", order_by="d"))
+    rng = np.random.default_rng(7)
+    rows = 60
+    table = pa.table(
+        {
+            "type": rng.choice(["A", "B"], rows),
+            "d": pa.array(rng.integers(-9, 9, rows).astype(np.int32), pa.date32()),
+            "n": pa.array(rng.integers(-4, 4, rows), pa.int32()),
+            "v": pa.array(rng.random(rows) * 5, pa.float32(), mask=rng.random(rows) < 0.2),
+            "w": pa.array(rng.integers(-4, 4, rows)),
+            "k": rng.choice(["", "x", "xy", "é"], rows),
+        }
+    ).slice(3)
+    few = told(query, table)
+    assert kernel.read == 1 and few[1] not in ("[]", "error") and few[2]
+    monkeypatch.setattr(few_rows, "read_few", None)
+    assert told(query, table) == few
 
 
 def test_what_sorting_shows_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
