@@ -385,7 +385,7 @@ class Run:
         if self._output.used[0]:
             yield
 
-    def _advance(self, reading: Reading, status: int | None) -> Iterator[None]:
+    def _advance(self, reading: Reading, status: int | None = None) -> Iterator[None]:
         """Run update and walk to the end of the batch; yields when matches must be removed."""
         batch, update, walk = reading.prepared.batch, self._update, self._walk
         status = self._read(batch) if status is None else status
