@@ -302,6 +302,13 @@ def taken(column: pa.Array, rows: np.ndarray | pa.Array) -> pa.Array:
     return pc.take(column, rows, boundscheck=False)
 
 
+def room_of(numbers: int) -> np.ndarray:
+    """int64[numbers], anything. Arrow keeps memory that it has used; new memory costs as much to
+    touch for the first time as a pass, most of all in a thread, whose memory the system takes
+    back."""
+    return np.frombuffer(pa.allocate_buffer(8 * numbers), np.int64)
+
+
 def whole_column(values: np.ndarray, type: pa.DataType) -> pa.Array:
     """A column of a type of whole numbers or times over its values, which are not copied. Arrow
     itself looks at them for twice as long."""
