@@ -178,6 +178,11 @@ class Program:
         return output_schema(self.plan)
 
     @cached_property
+    def no_rows(self) -> pa.Table:
+        """The answer without rows."""
+        return self.output_schema.empty_table()
+
+    @cached_property
     def match_schema(self) -> pa.Schema:
         """The columns of a match, which are the answer's if its rows are matches."""
         return match_schema(self.plan)

@@ -21,7 +21,7 @@ PAIRS = np.dtype([("low", np.uint64), ("high", np.int64)])
 """Words of 128 bits, as Arrow stores them."""
 
 
-_WHOLE = {
+WHOLE = {
     type.id: np.dtype(f"int{type.bit_width}")
     for type in (
         *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32(), pa.date64()),
@@ -33,7 +33,7 @@ _WHOLE = {
 }
 """The types of whole numbers and times, by their number in Arrow, and how NumPy reads them."""
 
-_DTYPES = _WHOLE | {
+DTYPES = WHOLE | {
     type.id: np.dtype(f"float{type.bit_width}")
     for type in (pa.float16(), pa.float32(), pa.float64())
 }
@@ -46,7 +46,7 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     its smallest unit, int64, a longer one `PAIRS`. What is no number becomes zeros: of such a
     column, only the places of NULL count. Both arrays are read-only.
     """
-    if column.type.id in _DTYPES:
+    if column.type.id in DTYPES:
         values = whole_values(column)
     elif pa.types.is_decimal128(column.type):
         values = np.frombuffer(column.buffers()[1], PAIRS)
@@ -69,9 +69,9 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def whole_values(column: pa.Array) -> np.ndarray:
-    """The values of a column of a type among `_DTYPES`."""
+    """The values of a column of a type among `DTYPES`."""
     first = column.offset
-    values = np.frombuffer(column.buffers()[1], _DTYPES[column.type.id])
+    values = np.frombuffer(column.buffers()[1], DTYPES[column.type.id])
     return values[first : first + len(column)]
 
 
@@ -154,7 +154,7 @@ def immeasurable(column: pa.Array) -> np.ndarray:
     return wrong
 
 
-_AS_THEY_ARE = frozenset(_DTYPES) | {pa.string().id, pa.large_string().id, pa.bool_().id}
+_AS_THEY_ARE = frozenset(DTYPES) | {pa.string().id, pa.large_string().id, pa.bool_().id}
 """The types, by their number in Arrow, of columns that are neither coded nor hold views."""
 
 
@@ -288,7 +288,7 @@ def sortable(column: pa.Array) -> pa.Array:
 def is_whole(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether a column has whole numbers or times of up to 64 bits alone, and no NULL. Then its
     `numbers` compare as its values do."""
-    return column.type.id in _WHOLE and not column.null_count
+    return column.type.id in WHOLE and not column.null_count
 
 
 _FEW = 1 << 12  # rows: for more of them, Arrow's own `take` is faster
@@ -303,6 +303,13 @@ def taken(column: pa.Array, rows: np.ndarray | pa.Array) -> pa.Array:
     if isinstance(rows, np.ndarray):
         rows = whole_column(rows, pa.int64())
     return pc.take(column, rows, boundscheck=False)
+
+
+def room_of(numbers: int) -> np.ndarray:
+    """int64[numbers], anything. Arrow keeps memory that it has used; new memory costs as much to
+    touch for the first time as a pass, most of all in a thread, whose memory the system takes
+    back."""
+    return np.frombuffer(pa.allocate_buffer(8 * numbers), np.int64)
 
 
 def whole_column(values: np.ndarray, type: pa.DataType) -> pa.Array:
@@ -352,7 +359,7 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         return column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if column.num_chunks == 1 and column.type.id in _DTYPES:
+    if column.num_chunks == 1 and column.type.id in DTYPES:
         return column.chunk(0)
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)

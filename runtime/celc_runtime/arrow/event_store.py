@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import is_whole, plain, taken, whole_column, whole_values
+from celc_runtime.arrow.arrays import is_whole, plain, room_of, taken, whole_column, whole_values
 from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.engine.arena.batch import Batch, last_relevant_rows, write_relevant_rows
 from celc_runtime.engine.arena.nodes import BLOCK, PADDING
@@ -195,6 +195,10 @@ class EventStore:
             chunk = {name: pa.concat_arrays([before[name], chunk[name]]) for name in chunk}
         self._chunks.append(chunk)
 
+    def let_go(self) -> None:
+        """Forget the only batch, of which no event is kept."""
+        self._here = None
+
     def stretch(self, oldest: int, until: int) -> PastEvents:
         """The events from entry `oldest` to before entry `until`, which must have been read."""
         assert self._here is not None
@@ -282,7 +286,7 @@ class _Here:
 
 
 def _longer(values: np.ndarray, known: int, room: int) -> np.ndarray:
-    longer = np.empty(room, np.int64)
+    longer = room_of(room)
     longer[:known] = values[:known]
     return longer
 
@@ -296,13 +300,18 @@ def _gathered(values: np.ndarray, entries: np.ndarray, first: int) -> np.ndarray
     return found
 
 
+def gathered(values: np.ndarray, entries: np.ndarray, first: int) -> np.ndarray:
+    """int64: for each entry (int64), the value at its distance from `first`."""
+    found = room_of(len(entries))
+    _gather(values, entries, first, found)
+    return found
+
+
 @njit(nogil=True, cache=True)
-def gathered(values, entries, first):  # type: ignore[no-untyped-def]
-    """int64: for each entry, the value at its distance from `first`."""
-    found = np.empty(entries.shape[0], np.int64)
+def _gather(values, entries, first, found):  # type: ignore[no-untyped-def]
+    """Write for each entry the value at its distance from `first`."""
     for place in range(entries.shape[0]):
         found[place] = values[np.uint64(entries[place] - first)]
-    return found
 
 
 @njit(nogil=True, cache=True)

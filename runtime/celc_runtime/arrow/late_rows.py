@@ -8,12 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import taken, whole_column
+
+
+class Taken(NamedTuple):
+    """What has been read of all rows of a run, in order, and checked.
+
+    part_starts: int64, the rows at which partitions begin, and two ends (`Batch`). tied: as
+    `Prepared.tied`. codes, of_types: as `EventTypes.codes` gives them. keys: int64[rows], what the
+    window is measured on; empty: nothing. columns: the values of those that `classify` reads; None:
+    they are to be asked for.
+    """
+
+    part_starts: np.ndarray
+    tied: np.ndarray | None
+    codes: np.ndarray
+    of_types: np.ndarray
+    keys: np.ndarray
+    columns: list[np.ndarray | None]
 
 
 class LateRows:
@@ -32,8 +49,10 @@ class LateRows:
         values: Mapping[str, np.ndarray],
         places: Sequence[int],
         schema: pa.Schema,
+        taken: Taken | None = None,
     ) -> None:
         self.batch, self.order, self.values, self.schema = batch, order, values, schema
+        self.taken = taken
         self._places = places
         self._moved: dict[int, pa.Array] = {}
 

@@ -119,6 +119,24 @@ class Kernel(HasContent):
         """Whether a call runs machine code."""
         return not (self._compiled is None or _now.interprets or self._is_plain)
 
+    def code_for(self, arguments: tuple[Any, ...]) -> Any:
+        """The machine code that has been made for arguments of these types, which looks at no
+        types: for a caller who knows that all further arguments have them."""
+        types = tuple(map(self.compiled.typeof_pyval, arguments))
+        return self.compiled.overloads[types].entry_point
+
+    def is_due(self, seconds: float) -> bool:
+        """Whether a caller that has another way runs this kernel, as machine code, from now on; if
+        not, the other way takes so many seconds longer, which count as if Python ran it."""
+        if self._is_plain or _now.interprets or _now.only_interprets:
+            return False
+        if self._compiled is not None or _now.compiles:
+            return True
+        if _now.takes_what_is_made and not self.is_made:
+            return False
+        self._seconds += seconds
+        return self._is_worth_it()
+
     @cached_property
     def content(self) -> str | None:
         """A digest of all that decides its machine code; None where that cannot be known."""

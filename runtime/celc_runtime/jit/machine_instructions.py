@@ -2,11 +2,18 @@
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from celc_runtime.jit.instructions import prefetch
+from celc_runtime.jit.instructions import (
+    byte_at,
+    half_word_at,
+    long_word_at,
+    prefetch,
+    word_at,
+)
 
 
 @intrinsic
@@ -24,6 +31,28 @@ def _prefetch(typing_context, table, place):  # type: ignore[no-untyped-def]
     return types.void(table, types.int64), code
 
 
+def _loads(type: Any) -> Any:
+    """What reads a number of a type at an address (int64)."""
+
+    @intrinsic
+    def load(typing_context, address):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            pointer = context.get_value_type(type).as_pointer()
+            return builder.load(builder.inttoptr(arguments[0], pointer), align=1)
+
+        return type(types.int64), code
+
+    return load
+
+
+_NUMBERS = {
+    byte_at: _loads(types.uint8),
+    half_word_at: _loads(types.int16),
+    word_at: _loads(types.int32),
+    long_word_at: _loads(types.int64),
+}
+
+
 def teach_numba() -> None:
     """Let Numba compile the functions of `instructions`."""
     options: Any = {"jit_options": {"nogil": True, "_nrt": False}, "inline": "always"}
@@ -31,3 +60,12 @@ def teach_numba() -> None:
     @overload(prefetch, **options)
     def _(table, place):  # type: ignore[no-untyped-def]
         return lambda table, place: _prefetch(table, place)
+
+    for function, load in _NUMBERS.items():
+        _teach_number(function, load, options)
+
+
+def _teach_number(function: Any, load: Any, options: Any) -> None:
+    @overload(function, **options)
+    def _(address):  # type: ignore[no-untyped-def]
+        return lambda address: load(np.int64(address))

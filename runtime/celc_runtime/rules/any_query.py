@@ -18,6 +18,7 @@ from celc_runtime.arrow.events.sorting import Sorted, order_for
 from celc_runtime.arrow.matches.compact import schema_of
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.arrow.tables.event_tables import batches_of, entered, table_of
+from celc_runtime.arrow.tables.few_rows import MOST_ROWS_READ, few_rows
 from celc_runtime.arrow.tables.pandas_frames import frame_of
 from celc_runtime.arrow.tables.slices import EventsBetween, Slice, slice_of
 from celc_runtime.plan.errors import EventError
@@ -30,6 +31,7 @@ from celc_runtime.run.feeding import Reads, ReadsParts, ReadsRanges, read_all
 from celc_runtime.run.parts import ROWS_THAT_PAY, NewRun, answer_of_parts, parts_of, threads_of
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.seen import warn_at_the_end
+from celc_runtime.run.small_run import matches_of_few
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.threads import workers_of
 from celc_runtime.run.walk.compact import are_graphs
@@ -170,7 +172,12 @@ def matches_of_table(
 ) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     plan, schema = read_plan(program), program.output_schema
-    rows, count = _ordered(program, plan, events, threads)
+    table = table_of(program, events)
+    if len(table) <= MOST_ROWS_READ and options is PLAIN and not first.ends_early:
+        found = _of_few(program, table, first)
+        if found is not None:
+            return found
+    rows, count = _ordered(program, plan, table, threads)
     # A search that ends after some matches is one that begins with the first event.
     answer = None if first.ends_early else _in_parts(program, rows, options, count, ordered_run)
     if answer is not None:
@@ -192,10 +199,25 @@ def matches_of_table(
     return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
 
 
-def _ordered(program: Program, plan: Plan, events: Any, threads: int | None) -> tuple[Sorted, int]:
+def _of_few(program: Program, table: pa.Table, first: FirstMatches) -> pa.Table | None:
+    """The matches of few rows that one kernel can take in; None: they take the way of all."""
+    known = program.kept.get("few")
+    if known is None or not known[0].equals(table.schema):
+        known = program.kept["few"] = table.schema, few_rows(program, table.schema)
+    rows = None if known[1] is None else known[1].read(table)
+    if rows is None:
+        return None
+    found = list(first.of(matches_of_few(program, rows)))
+    if not found:
+        return program.no_rows
+    return pa.Table.from_batches(found, program.output_schema)
+
+
+def _ordered(
+    program: Program, plan: Plan, table: pa.Table, threads: int | None
+) -> tuple[Sorted, int]:
     """A table of events in the order of the plan by which they are read, and the number of threads
     that sort and read it, of those that are given (None: as many as pay)."""
-    table = table_of(program, events)
     count = threads_of(len(table), threads, ROWS_THAT_PAY)
     return order_for(plan, table, program.kept, workers_of(count)), count
 
@@ -273,7 +295,8 @@ def compact_of_table(
 ) -> pa.Table:
     """The compact answers of a table, those that `keeps` passes on; see
     `CompiledQuery.match_compact`."""
-    rows, count = _ordered(program, read_plan(program), events, threads)
+    table = table_of(program, events)
+    rows, count = _ordered(program, read_plan(program), table, threads)
     batches: Iterable[pa.RecordBatch] | None
     batches = _in_parts(program, rows, PLAIN, count, partial(ordered_run, is_compact=True))
     if batches is None:

@@ -345,10 +345,11 @@ class Run:
 
     # --- matches ----------------------------------------------------------------------------------
 
-    def _listed(self, reading: Reading) -> Iterator[pa.RecordBatch]:
-        """Read a batch that has been entered; yields the rows that are known."""
-        alone = self._walk.reads_alone
-        for _ in self._found_alone(reading.prepared.batch) if alone else self._advance(reading):
+    def _listed(self, reading: Reading, status: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Read a batch that has been entered (status: it has been read, as far as that); yields the
+        rows that are known."""
+        alone, batch = self._walk.reads_alone, reading.prepared.batch
+        for _ in self._found_alone(batch) if alone else self._advance(reading, status):
             if not alone:
                 self._many.look(self._memory, self._output, self._kinds, reading.positions.of)
             yield from self._take(self._buffers(reading))
@@ -384,12 +385,11 @@ class Run:
         if self._output.used[0]:
             yield
 
-    def _advance(self, reading: Reading) -> Iterator[None]:
+    def _advance(self, reading: Reading, status: int | None = None) -> Iterator[None]:
         """Run update and walk to the end of the batch; yields when matches must be removed."""
         batch, update, walk = reading.prepared.batch, self._update, self._walk
-        rows = len(batch.symbols)
-        status = self._read(batch)
-        while status != DONE or self._memory.counters[ROW] < rows:
+        status = self._read(batch) if status is None else status
+        while status != DONE or self._memory.counters[ROW] < len(batch.symbols):
             if status == OUTPUT_FULL and not self._output.used[0]:
                 # A single match is longer than the buffers.
                 self._output = with_more_room(self._output, 2 * len(self._output.tags))

@@ -4,7 +4,7 @@ Matches that travel together to Spark (`spark/answers/factorised`) bring their o
 """
 
 from dataclasses import replace
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from celc_runtime.engine.definition.instants import Instants, instants_of
 from celc_runtime.plan.strategy import (
@@ -39,7 +39,7 @@ from celc_runtime.run.choice.starts import starts_of
 from celc_runtime.run.run import Run
 from celc_runtime.run.source.event_source import EventSource
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
-from celc_runtime.run.update.updates import update_of
+from celc_runtime.run.update.updates import UpdateOfRun, update_of
 from celc_runtime.run.walk.adjoining_runs import AdjoiningRunsWalk
 from celc_runtime.run.walk.by_definition import DefinitionWalk
 from celc_runtime.run.walk.checked import CheckedWalk
@@ -60,6 +60,19 @@ def run_of(
     answer: AnswerOfRun | None = None,
 ) -> Run:
     """A new run, to be fed batch by batch. `walk`, `answer` replace those of the program."""
+    return Run(program, *parts_of_run(program, options, walk, answer), options)
+
+
+PartsOfRun: TypeAlias = tuple[EventSource, UpdateOfRun, WalkOfRun, ChoiceOfRun, AnswerOfRun]
+
+
+def parts_of_run(
+    program: Program,
+    options: RunOptions,
+    walk: WalkOfRun | None = None,
+    answer: AnswerOfRun | None = None,
+) -> PartsOfRun:
+    """The five parts of a new run. `walk`, `answer`: as for `run_of`."""
     plan = program.plan
     assert plan.source.parameters is None, "rows of a table are run as pairs"
     instants = _instants_of(program)
@@ -78,7 +91,7 @@ def run_of(
             choice=choice,
             knows_clock=_knows_clock(program, options),
         )
-    return Run(program, source, update, walk, choice, answer, options)
+    return source, update, walk, choice, answer
 
 
 def compact_run(program: Program, options: RunOptions = PLAIN) -> Run:

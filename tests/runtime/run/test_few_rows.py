@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.arrow import arrays
 from celc_runtime.arrow.events import sorting
+from celc_runtime.arrow.tables import few_rows
+from celc_runtime.arrow.tables.few_rows import read_few
 from celc_runtime.plan.errors import EventError
+from celc_runtime.run.small_run import SmallRun
 from engines import interpreted, only_query
 
 import celc
@@ -48,6 +52,10 @@ QUERIES = {
     "simultaneous": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
     "simultaneous with a tiebreak": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
     "a tiebreak": f"{DECLARED}{PAIR} PARTITION BY n {WINDOW}",
+}
+READ_BY_ONE_KERNEL = {
+    *("a key", "a text as the key", "two keys", "no key", "neighbours", "sums", "totals"),
+    *("a condition between", "runs", "a tiebreak"),
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "lasting": {},
@@ -130,6 +138,107 @@ def test_few_rows_are_read_as_many_are(name: str, monkeypatch: pytest.MonkeyPatc
         assert few == many, table.to_pydict()
         seen["error" if few[0] == "error" else "rows" if few[1] != "[]" else "none"] += 1
     assert seen["rows"], seen
+
+
+class _Due:
+    """The kernel that reads few rows, as if it were worth its machine code; here Python runs it."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def is_due(self, seconds: float) -> bool:
+        return seconds > 0
+
+    def __call__(self, *arguments: Any) -> Any:
+        is_read = read_few.interpreted(*arguments)
+        self.read += bool(is_read)
+        return is_read
+
+
+@pytest.mark.each(2)
+@pytest.mark.parametrize("name", QUERIES)
+def test_one_kernel_reads_few_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it does not read takes the way of all tables, and so do what it leaves out."""
+    rng = random.Random(f"{name}, one kernel")
+    with interpreted():
+        query = only_query(celc.compile(QUERIES[name], **OPTIONS.get(name, {"order_by": "ts"})))
+    kernel = _Due()
+    for _ in range(8):
+        table = table_of(rng)
+        with monkeypatch.context() as patch:
+            patch.setattr(few_rows, "read_few", None)
+            other = told(query, table)
+        with monkeypatch.context() as patch:
+            patch.setattr(few_rows, "read_few", kernel)
+            found = [told(query, table) for _ in range(3)]
+        assert found == [other] * 3, table.to_pydict()
+    assert bool(kernel.read) == (name in READ_BY_ONE_KERNEL)
+
+
+def test_columns_of_all_widths_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = _Due()
+    monkeypatch.setattr(few_rows, "read_few", kernel)
+    columns = "d: DATE, n: INT, v: FLOAT, w: LONG, k: STRING"
+    text = f"CREATE STREAM S {{ EVENT A {{ {columns} }}, EVENT B {{ {columns} }} }}\n"
+    text += "SELECT a, b WHERE (A AS a ; B AS b) FILTER a.n > -2 AND b.v < 2.5 AND b.w >= a.w "
+    with interpreted():
+        query = only_query(celc.compile(f"{text} PARTITION BY k WITHIN 3 DAYS [d]", order_by="d"))
+    rng = np.random.default_rng(7)
+    rows = 60
+    table = pa.table(
+        {
+            "type": rng.choice(["A", "B"], rows),
+            "d": pa.array(rng.integers(-9, 9, rows).astype(np.int32), pa.date32()),
+            "n": pa.array(rng.integers(-4, 4, rows), pa.int32()),
+            "v": pa.array(rng.random(rows) * 5, pa.float32(), mask=rng.random(rows) < 0.2),
+            "w": pa.array(rng.integers(-4, 4, rows)),
+            "k": rng.choice(["", "x", "xy", "é"], rows),
+        }
+    ).slice(3)
+    few = told(query, table)
+    assert kernel.read == 1
+    assert few[1] not in ("[]", "error")
+    assert few[2], "rows are equal in their order"
+    monkeypatch.setattr(few_rows, "read_few", None)
+    assert told(query, table) == few
+
+
+def _wide_pairs(first: int) -> pa.Table:
+    """A table with more matches of A ; B than a batch has."""
+    count = 120
+    times = pa.array(range(count), pa.timestamp("us", "UTC"))
+    numbers = pa.array(range(first, first + count), pa.int64())
+    types = ["A"] * 60 + ["B"] * 60
+    return pa.table({"type": types, "n": numbers, "ts": times})
+
+
+def test_a_call_takes_its_run_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call inside another one, whose matches are half read, has a run of its own; so have two
+    threads."""
+    monkeypatch.setattr(few_rows, "read_few", _Due())
+    declared = "CREATE STREAM S { EVENT A { n: LONG, ts: TIMESTAMP }, EVENT B { n: LONG, ts: "
+    text = f"{declared}TIMESTAMP }} }}\nSELECT a.n AS one, b.n AS two WHERE A AS a ; B AS b"
+    with interpreted():
+        query = only_query(celc.compile(f"{text} WITHIN 1 HOUR [ts]", order_by="ts"))
+    one, other = _wide_pairs(0), _wide_pairs(1000)
+    wanted = [query.match_table(one), query.match_table(other)]
+    assert len(wanted[0]) == 3600
+    program = query.program
+    (run,) = program.kept["waiting"] or [SmallRun(program)]
+    program.kept["waiting"].clear()
+    plan = few_rows.few_rows(program, one.schema)
+    assert plan is not None
+    rows = plan.read(one)
+    assert rows is not None
+    reading = run.matches(rows)
+    half = [next(reading)]
+    assert len(half[0]) < 3600
+    assert query.match_table(other).equals(wanted[1])
+    found = pa.Table.from_batches([*half, *reading])
+    assert found.equals(wanted[0])
+    with ThreadPoolExecutor(2) as pool:
+        answers = [*pool.map(query.match_table, [one, other] * 6)]
+    assert all(answer.equals(wanted[n % 2]) for n, answer in enumerate(answers))
 
 
 def test_what_sorting_shows_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:

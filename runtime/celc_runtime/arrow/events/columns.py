@@ -15,12 +15,12 @@ from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.events.event_order import Arrangement, EventOrder
 from celc_runtime.arrow.events.event_types import EventTypes
 from celc_runtime.arrow.events.instants import begins_instant
-from celc_runtime.arrow.events.layout import AsTheyAre, Layout
+from celc_runtime.arrow.events.layout import Layout, as_they_are
 from celc_runtime.arrow.events.partition_keys import with_keys
 from celc_runtime.arrow.events.row_names import RowNames, row_text
 from celc_runtime.arrow.events.undeclared import Undeclared
 from celc_runtime.arrow.events.window_keys import WindowKeys, floors_of
-from celc_runtime.arrow.late_rows import LateRows
+from celc_runtime.arrow.late_rows import LateRows, Taken
 from celc_runtime.engine.arena.batch import END_OF_PARTS, NO_INTEGERS, Batch
 from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.plan.conditions import TextCondition
@@ -90,6 +90,7 @@ class Columns:
         self._arranged = arranged
         # New memory costs more to touch for the first time than finding symbols does.
         self._words = np.zeros(0, np.uint64)
+        self._symbols_of_few: tuple[int, dict[str, np.ndarray]] | None = None
         self._texts = TextComparer()
         self.undeclared = Undeclared()
 
@@ -106,6 +107,8 @@ class Columns:
 
     def prepare(self, events: pa.RecordBatch, *, conforms: bool = False) -> Prepared:
         """A checked batch of events; `conforms`: its columns are right already."""
+        if isinstance(events, LateRows) and events.taken is not None:
+            return self._prepare_taken(events, events.taken)
         plan = self._plan
         source = plan.source
         if not conforms:
@@ -137,6 +140,26 @@ class Columns:
         self._rows.seen += given
         self._types_of_batch = codes, of_types
         return prepared
+
+    def _prepare_taken(self, events: LateRows, taken: Taken) -> Prepared:
+        """All rows of a run, which have been checked when they were read."""
+        rows = len(events)
+        if self._symbols_of_few is None or self._symbols_of_few[0] != rows:
+            self._symbols_of_few = rows, self._symbol_buffers(rows)
+        symbols = self._symbols_of_few[1]
+        symbols["words"][-1:] = 0
+        batch = Batch(
+            **symbols,
+            keys=taken.keys,
+            floors=NO_INTEGERS,
+            part_starts=taken.part_starts,
+            slots=NO_INTEGERS,
+            letters=NO_INTEGERS,
+            contexts=NO_INTEGERS,
+            instants=NO_INTEGERS,
+        )
+        self._types_of_batch = taken.codes, taken.of_types
+        return Prepared(batch, events, taken.part_starts[:-2], tied=taken.tied)
 
     def prepare_stretches(
         self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, absent: np.ndarray
@@ -203,22 +226,21 @@ class Columns:
                 events = events.select(known.places)
             return with_keys(self._plan, events) if self._layout.makes_keys else events
         found = conforming(self._plan, events, self._rows.seen + waiting, numbered)
-        names = schema.names
-        # A column may also be a field of a struct, or missing (`*`).
-        if set(found.schema.names) <= set(names):
-            places = [names.index(name) for name in found.schema.names]
-            served = events.select(places).schema
-            coded = any(pa.types.is_dictionary(type) for type in served.types)
-            # Each dictionary must be looked at, because it may hold NULL.
-            if served.equals(found.schema) and not coded:
-                self._layout.as_they_are = AsTheyAre(schema, numbered, places, served)
+        like = as_they_are(events, found, numbered)
+        if like is not None:
+            self._layout.as_they_are = like
         return with_keys(self._plan, found)
 
     def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:
         """The arguments of `classify` for the last prepared batch, without the symbols' buffer."""
         plan = self._plan
         arguments = [*self._types_of_batch]
-        for name in plan.matching.columns:
+        taken = events.taken if isinstance(events, LateRows) else None
+        for number, name in enumerate(plan.matching.columns):
+            known = None if taken is None else taken.columns[number]
+            if known is not None:
+                arguments += [known, NO_NULLS]
+                continue
             values, valid = numbers(events.column(name))
             arguments += [values, valid if events.column(name).null_count else NO_NULLS]
         dictionaries: dict[str, pa.DictionaryArray] = {}

@@ -42,7 +42,8 @@ _WORD = (1 << 64) - 1
 class DeclaredTypes:
     """The names of the event types that a query's streams declare, and their codes.
 
-    names: the declared names; then a text different from all, which stands for all others.
+    known: the declared names, each once. names: they; then a text different from all, which stands
+    for all others.
     can_tell: whether `codes` can distinguish all names.
     """
 
@@ -52,7 +53,7 @@ class DeclaredTypes:
         while other in distinct:
             other += "?"
         self.names = [*distinct, other]
-        self._known = [*distinct]
+        self.known = [*distinct]
         self._code_of = {name: code for code, name in enumerate(distinct)}
         self._slots = _slots_of(distinct)
         self.can_tell = self._slots is not None
@@ -69,7 +70,7 @@ class DeclaredTypes:
             # Python takes less than to ask for buffers and machine code.
             try:
                 few = bytearray(map(self._code_of.__getitem__, column.to_pylist()))
-                return np.frombuffer(few, np.uint8), self._known
+                return np.frombuffer(few, np.uint8), self.known
             except (KeyError, UnicodeDecodeError):
                 pass  # a text is undeclared
         codes = _room(rows, _dtype(others))
@@ -92,7 +93,7 @@ class DeclaredTypes:
             end.flags.writeable = behind.flags.writeable = False
             _write_codes(self._slots, behind, end, codes[inside:])
         undeclared = rows > 0 and codes.max() == others
-        return codes, self.names if undeclared else self._known
+        return codes, self.names if undeclared else self.known
 
 
 class _Slots(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import numbers, plain
+from celc_runtime.arrow.arrays import numbers, plain, room_of
 from celc_runtime.jit.kernels import MOST_ROWS, njit
 
 _DIGIT = 16  # bits: the places of a digit's rows fit into the processor's second cache
@@ -116,7 +116,7 @@ def places_of_numbers(values: np.ndarray, workers: Workers = ALONE) -> Places | 
     least, greatest = int(values.min()), int(values.max())
     if greatest - least >= (1 << 63) - 1:
         return None
-    found = _room(len(values))
+    found = room_of(len(values))
 
     def of_slice(first: int, end: int) -> None:
         np.subtract(
@@ -139,7 +139,7 @@ def _ranks(column: pa.DictionaryArray, workers: Workers) -> Places:
     known = pc.index_in(texts, value_set=distinct.take(pc.sort_indices(distinct)))
     ranks = np.zeros(len(texts) + 1, np.uint64)
     ranks[:-1] = pc.fill_null(pc.add(known.cast(pa.int64()), 1), 0).to_numpy(zero_copy_only=False)
-    found = _room(len(column)).view(np.uint64)
+    found = room_of(len(column)).view(np.uint64)
 
     def of_slice(first: int, end: int) -> None:
         codes = column.indices.slice(first, end - first).cast(pa.int64())
@@ -182,8 +182,8 @@ def in_order(columns: Sequence[Places], workers: Workers, *, with_places: bool) 
     order = places = _NO_ORDER
     for number, (values, low, bits) in enumerate(digits, start=1):
         if with_places and number == len(digits):
-            places = _room(rows)
-        size, after = 1 << int(bits), _room(rows)
+            places = room_of(rows)
+        size, after = 1 << int(bits), room_of(rows)
         # Of fewer rows, it takes longer to add up the counts of slices than to count.
         slices = workers.slices(rows, _ROWS_OF_A_DIGIT * size)
         counts = np.zeros((len(slices), size), np.int64)
@@ -200,12 +200,6 @@ def in_order(columns: Sequence[Places], workers: Workers, *, with_places: bool) 
         )
         order = after
     return InOrder(order, places, begins if len(digits) == 1 else None)
-
-
-def _room(rows: int) -> np.ndarray:
-    """int64[rows], anything. Arrow keeps memory that it has used; new memory costs as much to touch
-    for the first time as a pass."""
-    return np.frombuffer(pa.allocate_buffer(8 * rows), np.int64)
 
 
 def _begin(counts: np.ndarray) -> np.ndarray:

@@ -31,6 +31,24 @@ class AsTheyAre(NamedTuple):
     served: pa.Schema  # of these columns
 
 
+def as_they_are(
+    events: pa.RecordBatch, found: pa.RecordBatch, numbered: str | None
+) -> AsTheyAre | None:
+    """What is known of batches like `events`, of which `conforming` made `found`; None: values have
+    to be looked at."""
+    names = events.schema.names
+    # A column may also be a field of a struct, or missing (`*`).
+    if not set(found.schema.names) <= set(names):
+        return None
+    places = [names.index(name) for name in found.schema.names]
+    served = events.select(places).schema
+    # Each dictionary must be looked at, because it may hold NULL.
+    coded = any(pa.types.is_dictionary(type) for type in served.types)
+    if coded or not served.equals(found.schema):
+        return None
+    return AsTheyAre(events.schema, numbered, places, served)
+
+
 class TypesOfBatch(NamedTuple):
     """What was looked up for the types of a batch (`EventTypes.codes`)."""
 

@@ -165,6 +165,14 @@ def new_memory(
     )
 
 
+def start_again(memory: Memory) -> None:
+    """Forget all that a run has written, as if the memory were new."""
+    memory.counters[:] = _COUNTERS
+    memory.heads[0] = 0
+    memory.heads[1:] = NEVER
+    memory.nodes[:, SINCE] = NEVER
+
+
 def keeping_rows(memory: Memory, rows: int) -> Memory:
     """The same memory, where `relevant` has room for all relevant rows of a batch (at most `rows`).
 

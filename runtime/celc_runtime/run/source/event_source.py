@@ -9,6 +9,7 @@ import pyarrow as pa
 from celc_runtime.arrow.events.columns import Columns, Prepared
 from celc_runtime.arrow.events.instants import WholeInstants
 from celc_runtime.arrow.events.layout import Layout
+from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.engine.definition.instants import Instants, instant_rows, write_symbols
 from celc_runtime.program import Program
 from celc_runtime.run.source.odd_events import OddEvents
@@ -101,6 +102,17 @@ class EventSource:
         prepared = self._columns.prepare_stretches(events, codes, parts, none_absent)
         self._find_symbols(prepared)
         return Reading(prepared, GivenPositions(prepared, positions))
+
+    def taken(self, events: LateRows) -> Reading:
+        """All rows of a run, which have been checked when they were read (`LateRows.taken`)."""
+        prepared = self._columns.prepare(events)
+        self._find_symbols(prepared)
+        if prepared.tied is not None:
+            self.odd.begin_again()
+            first = self.odd.look(prepared.events, prepared.batch.symbols, prepared.tied)
+            if first >= 0:
+                self.odd.name(self._columns.row_name(prepared.events, first))
+        return Reading(prepared, Positions(prepared, 0))
 
     def stretches(self, stretches: Stretches) -> Reading:
         prepared = self._columns.prepare_stretches(

@@ -43,7 +43,16 @@ class OddEvents:
             and not plan.matching.one_event
         )
         """Whether ties matter: matches have several events, and the order chooses among these."""
-        self._keys = source.key_columns if whole and options.arranged is None else ()
+        self._keys = (
+            source.key_columns
+            if whole and options.arranged is None and not options.is_small
+            else ()
+        )
+        self._nulls = dict.fromkeys(self._keys, 0)
+
+    def begin_again(self) -> None:
+        """Forget what has been seen."""
+        self._ties, self._first, self._open = 0, "", False
         self._nulls = dict.fromkeys(self._keys, 0)
 
     def has_none(self, events: pa.RecordBatch, tied: np.ndarray | None) -> bool:

@@ -36,6 +36,9 @@ class RunOptions:
     arranged: Arrangement | None = None
     """What is known of the only rows of this run, where they come in one batch."""
 
+    is_small: bool = False
+    """Whether few rows come, all in one batch that has been checked (`LateRows.taken`)."""
+
     clock: int | None = None
     """The key of the greatest time of the first order column in the whole input, for matches that
     are decided after their end (`Deadlines`); None: the events show it."""
@@ -52,7 +55,7 @@ class RunOptions:
     @property
     def nodes(self) -> int:
         """The nodes that the arena begins with: few for few rows, as new memory is in no cache."""
-        is_small = self.arranged is not None and self.arranged.rows <= 1 << 8
+        is_small = self.is_small or (self.arranged is not None and self.arranged.rows <= 1 << 8)
         return 1 << 10 if is_small else FIRES
 
     def of_rows(self, numbered: str | None, arranged: Arrangement | None) -> RunOptions:

@@ -136,10 +136,10 @@ class PileUpdate(UpdateOfRun):
     def __init__(self, update: BranchFree | StraightLine | Keyed, plan: Plan) -> None:
         super().__init__(plan)
         self.piles = update.piles
-        self._kernel = update.kernel
+        self.kernel = update.kernel
 
     def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
-        return int(self._kernel(batch, memory, output, kinds))
+        return int(self.kernel(batch, memory, output, kinds))
 
 
 class BranchFreePiles(PileUpdate):
@@ -173,7 +173,7 @@ class BoundedPiles(PileUpdate):
         if not past:  # no event has mattered so far, nor does one of this batch
             memory.counters[ROW] = len(batch.symbols)
             return DONE
-        return int(self._kernel(batch, memory, output, kinds, past, history.first, self._bounds))
+        return int(self.kernel(batch, memory, output, kinds, past, history.first, self._bounds))
 
     def forget_partition(self) -> None:
         self._bounds[:-1] = NO_BOUND
@@ -197,7 +197,7 @@ class KeyedUpdate(PileUpdate):
         return prepared
 
     def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
-        return int(self._kernel(batch, memory, self._keys.memory, output, kinds))
+        return int(self.kernel(batch, memory, self._keys.memory, output, kinds))
 
     def with_room(self, status: int, memory: Memory) -> Memory:
         if status != KEYS_FULL:

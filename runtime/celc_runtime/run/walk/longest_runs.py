@@ -166,10 +166,9 @@ class LongestRunsWalk(RelevantEvents):
         known: int,
     ) -> None:
         """Separate neighbours that the conditions reject; `known` events are of earlier batches."""
-        if self._history is None:
+        if self._history is None or not self._count:
             return
-        if self._count:
-            self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
+        self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         checks = self._listing.checks
         assert checks is not None
         first = max(0, known - 1)
@@ -182,7 +181,7 @@ class LongestRunsWalk(RelevantEvents):
                 self._history.first,
                 self._state,
             )
-            if self._listing.judges and self._count:
+            if self._listing.judges:
                 self._judge(checks)
 
     def _judge(self, checks: Checked) -> None:
