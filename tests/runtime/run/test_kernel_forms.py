@@ -20,11 +20,13 @@ from celc_runtime.arrow.events.ascending import is_sorted, strictly_increases
 from celc_runtime.arrow.events.declared_types import DeclaredTypes
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
+from celc_runtime.jit.kernels import compiling
 from celc_runtime.plan.strategy import BranchFree, InRuns, StraightLine
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.walk import walks
 from engines import engines, interpreted, only_query
 
+import celc
 from celc.options import Options
 from celc.plan.straight_line import shapes
 
@@ -339,3 +341,16 @@ def test_a_column_that_rises_is_sorted(seed: int) -> None:
     assert strictly_increases(column) == (values == sorted(set(values)))
     if strictly_increases(column) and values:
         assert is_sorted([column.combine_chunks()])
+
+
+def test_machine_code_of_longest_runs_reads_a_batch_without_events() -> None:
+    """Machine code is made for the types of what it reads, and nothing has none yet."""
+    text = _PLAIN.replace("{}", "{ v: INT, ts: LONG }")
+    text += "SELECT LONGEST a WHERE A:+ AS a FILTER a.v >= PREV(a.v)"
+    query = only_query(celc.compile(text, order_by="ts"))
+    values = pa.array([1, 2, 1, 2, 1, 1, 1], pa.int32())
+    table = pa.table({"type": [*"BBAAABA"], "v": values, "ts": range(7)})
+    with compiling():
+        assert query.match_table(table.slice(0, 2)).num_rows == 0
+        found = query.match_arrow(iter(table.to_batches(max_chunksize=2)))
+        assert sum(batch.num_rows for batch in found) == 4
