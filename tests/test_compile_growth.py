@@ -63,7 +63,7 @@ def calls_to_compile(text: str) -> int:
     return calls_of(lambda: compile_module(text))
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(6)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_work_grows_with_the_query(name: str, given: list[int]) -> None:
     calls, characters = [], []

@@ -64,6 +64,7 @@ def test_crossed_features() -> None:
     assert not _ROUTES - set(tally.routes), tally
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("seed", [7028, 100499, 100732, 100756, 106852, 107023, 202007, 207125])
 def test_seeds_that_differed(seed: int) -> None:
     """Functions below a reader on a stream, two streams there, COLLAPSED of events that last,
@@ -109,7 +110,7 @@ def _pairs_compared(queries: Sequence[tuple[int, Drawn]], *, streams: int) -> Ta
     return tally
 
 
-@pytest.mark.parametrize("part", share(range(_PARTS), 4))
+@pytest.mark.parametrize("part", share(range(_PARTS), 8))
 def test_each_two_features(part: int) -> None:
     """In one stream, with the update that the compiler chooses."""
     queries, _ = covering()

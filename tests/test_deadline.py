@@ -72,6 +72,7 @@ def ends(text: str, step: int = 1) -> Iterator[tuple[int, Diagnostic]]:
             return
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_each_look_at_the_clock_can_be_the_last(name: str, counted: itertools.count[int]) -> None:
     text = STREAM + QUERIES[name]
@@ -147,6 +148,7 @@ SIZE, MOST_CALLS = 200, 25_000
 """Passes over the query as a whole may do without a look; 200 ⋅ 200 of anything may not."""
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_stage_runs_long_without_a_look_at_the_clock(
     name: str, monkeypatch: pytest.MonkeyPatch

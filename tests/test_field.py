@@ -59,6 +59,7 @@ def _answer(engine: Adapter, task: Task, table: pa.Table) -> pa.Table:
     return answer
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
 def test_engines_agree_on_every_task(
     engines: list[Adapter], small: dict[str, pa.Table], task: Task

@@ -76,7 +76,7 @@ def cases() -> dict[str, list[Case]]:
 @pytest.mark.parametrize(
     "part",
     [
-        pytest.param(slice(None, None, 10), id="some"),
+        pytest.param(slice(None, None, 20), id="some"),
         pytest.param(slice(None), id="all", marks=pytest.mark.long),
     ],
 )
@@ -98,6 +98,7 @@ def test_the_cases_of_the_class(part: slice, cases: dict[str, list[Case]]) -> No
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("sign", SIGNS, ids=ascii)
 def test_texts_and_names_stand_in_a_statement_as_they_are(sign: str) -> None:
     """A line end in them is none of the statement, whose lines are indented."""

@@ -108,6 +108,7 @@ WHERE (A AS a : OTHER ; B) FILTER a.v > rule.k WITHIN 6 HOURS [ts]"""
     assert _rows(found.match_table(table, rule=rules)) == rows
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.filterwarnings("error::celc_runtime.EventWarning")
 def test_it_is_a_type_for_all_others(formula: str) -> None:

@@ -385,13 +385,16 @@ def test_a_function_that_fails_says_so(
 
 
 @pytest.mark.machine_code
-def test_a_function_that_fails_in_machine_code() -> None:
-    for function, result, said in _WRONG[:2]:
-        matcher = celc.compile(
-            _of_one(function.__name__, result), functions={"beyond": beyond, "picky": picky}
-        )
-        with compiling(), pytest.raises(FunctionError, match=said):
-            matcher.match_table(_events(1.0, 2.0))
+@pytest.mark.each(2)
+@pytest.mark.parametrize(("function", "result", "said"), _WRONG[:2])
+def test_a_function_that_fails_in_machine_code(
+    function: Callable[..., Any], result: str, said: str
+) -> None:
+    matcher = celc.compile(
+        _of_one(function.__name__, result), functions={"beyond": beyond, "picky": picky}
+    )
+    with compiling(), pytest.raises(FunctionError, match=said):
+        matcher.match_table(_events(1.0, 2.0))
 
 
 def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,6 +131,7 @@ def test_the_events_of_the_page(name: str) -> None:
     assert counted(answer) == counted(by_hand(name, recipe.events))
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("name", STREAMS)
 def test_random_events(name: str) -> None:
     recipe = recipes()[name]

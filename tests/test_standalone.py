@@ -42,6 +42,7 @@ _WAYS = {
 }
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("way", _WAYS)
 def test_ways_to_load_a_standalone_module(way: str, files: Path) -> None:
     script = f"""

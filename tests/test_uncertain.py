@@ -175,6 +175,7 @@ def test_weights_have_no_scale() -> None:
         assert row["confidence"] == round(1 / 3, 13)
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("chain", ["A+", "(A AS a)+ FILTER a.value >= PREV(a.value)"])
 def test_a_threshold_bounds_the_sets_that_are_looked_at(chain: str) -> None:
     # No three of them are at three times with so high a probability, of 20 times each.

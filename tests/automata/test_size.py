@@ -149,7 +149,7 @@ def test_states_are_linear_in_the_size(name: str) -> None:
         assert after <= 2 * before + MORE_STATES
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_two_formulas_together_have_no_more_states(seed: int) -> None:
     rng = random.Random(seed)

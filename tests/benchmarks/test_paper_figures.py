@@ -68,6 +68,7 @@ def test_the_page_shows_the_newest_record() -> None:
     assert page.PAGE.read_text("utf-8") == page.text(page.newest()), "make papers ARGS=--page"
 
 
+@pytest.mark.long
 def test_pictures_are_those_of_the_record(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page.pictures(page.newest(), tmp_path)

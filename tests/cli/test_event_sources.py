@@ -559,6 +559,7 @@ def test_lines_that_come_slowly_are_handed_on(monkeypatch: pytest.MonkeyPatch) -
         os.close(reading)
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(("number", "code"), [("INT", 130), ("TERM", 143)])
 @pytest.mark.parametrize("sent", ["", "type,key,id,ts\n", "type,key,id,ts\nA,k,1,2026-07-01\n"])
 def test_a_signal_ends_the_wait_for_standard_input(
@@ -740,6 +741,7 @@ def test_a_key_that_some_files_lack_is_not_missed(run: Run, capsys: Any) -> None
 # --- places of problems ---------------------------------------------------------------------------
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("block", [100, 1 << 20])
 @pytest.mark.parametrize("place", [0, 31, 59])
 @pytest.mark.parametrize(

@@ -208,6 +208,7 @@ def _ran(run: Any, path: Path, given: str) -> tuple[str, str]:
     return text, answer
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_it_writes_compiles_and_runs(shape: str, run: Any, tmp_path: Path) -> None:
     make, lines, matches = SHAPES[shape]

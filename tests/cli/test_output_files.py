@@ -104,6 +104,7 @@ def runs_that_fail(
     raise AssertionError("the command makes more calls than it has to write")
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("old", [None, b"the old file\n"], ids=["new", "old"])
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_failing_call_leaves_a_part_of_a_file(
@@ -198,6 +199,7 @@ COMMANDS = [
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.each(2)
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_a_full_standard_output(
     arguments: list[str], files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -285,6 +287,7 @@ process()
 """
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     ("number", "code", "said"),
     [
@@ -416,6 +419,7 @@ def test_a_table_of_parameters_is_never_overwritten(
             assert table.read_text() == "id\n3\n"
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("options", [[], ["--force"]])
 @pytest.mark.parametrize("streams", ["< events.jsonl", ">> events.jsonl", "1<> events.jsonl"])
 def test_events_that_the_shell_opens_are_never_overwritten(

@@ -92,6 +92,7 @@ def test_generated_module_of_row_patterns(name: str, update: bool, tmp_path: Pat
         compare(_GOLDEN / name / f"{stage}.txt", shown.read_text("utf-8"), update)
 
 
+@pytest.mark.each(5)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_black_decides_the_layout_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """So another version of black, or none, makes a module that does the same."""

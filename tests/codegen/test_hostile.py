@@ -21,6 +21,7 @@ import pyarrow as pa
 import pytest
 from engines import answers, engines, interpreted, only_query
 from reference import difference
+from shares import share
 
 import celc
 from celc.interfaces.cli import main
@@ -191,6 +192,7 @@ def benign() -> str:
         return celc.compile(_query(BENIGN)).source
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("word", HOSTILE)
 def test_names_and_texts(word: str, benign: str) -> None:
     """The module differs from one with harmless names in string literals and comments only."""
@@ -215,6 +217,7 @@ def _plain_shapes() -> dict[str, Any]:
         return {engine: _shape(matcher.source) for engine, matcher in engines(plain).items()}
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
 def test_general_engine(piece: str) -> None:
     """The other way to lay a module out; two queries, so that names head comments as well."""
@@ -230,6 +233,7 @@ def test_general_engine(piece: str) -> None:
 
 
 @pytest.mark.filterwarnings("default::celc_runtime.EventWarning")
+@pytest.mark.each(4)
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
 def test_command_line_with_hostile_names(
     piece: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
@@ -341,6 +345,7 @@ LARGE_FILES: dict[str, tuple[bytes, int, str]] = {
 """All commands read them alike, and none goes further with the first two."""
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     ("command", "name"),
     [
@@ -563,6 +568,7 @@ SIZES: dict[str, tuple[str, str | None]] = {
 LONG_LISTS = ("IN of numbers", "IN of texts", "NOT IN of numbers")
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("size", [size for size in SIZES if size not in LONG_LISTS])
 def test_sizes(size: str, tmp_path: Path, capsys: Any) -> None:
     """The whole compiler: it takes a text of this size, or says what is wrong; neither hangs."""
@@ -578,7 +584,7 @@ def test_sizes(size: str, tmp_path: Path, capsys: Any) -> None:
     assert taken < CPU_LIMIT
 
 
-@pytest.mark.parametrize("size", LONG_LISTS)
+@pytest.mark.parametrize("size", share(LONG_LISTS, 3, first=1))
 def test_long_lists_compile_and_match(size: str) -> None:
     """A list of 100,000 is one look-up in the module, and no line per item; nothing hangs.
 

@@ -88,6 +88,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 pytestmark = pytest.mark.filterwarnings("ignore::celc_runtime.EventWarning")
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     "third", [0, *(pytest.param(third, marks=pytest.mark.long) for third in (1, 2))]
 )

@@ -333,7 +333,7 @@ def test_questions_are_answered_while_a_text_is_compiled(started: Editor) -> Non
     assert not started.told
 
 
-@pytest.mark.parametrize("started", [4], indirect=True)
+@pytest.mark.parametrize("started", [2], indirect=True)
 def test_what_is_told_of_a_text_is_of_its_last_version(started: Editor) -> None:
     """Also where a text before it is compiled until its deadline."""
     started.open(_SLOW, _SLOW_URI)

@@ -170,6 +170,7 @@ _WITH_OPTIONS = {
 }
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(("name", "options"), _WITH_OPTIONS)
 def test_code(
     name: str, options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
@@ -184,6 +185,7 @@ def test_code(
     assert f"celc compile {name} -o {Path(name).stem}_udf.py {options}".strip() in shown
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("name", _QUERIES)
 @pytest.mark.parametrize("stage", _STAGES)
 def test_the_same_at_every_run(name: str, stage: str, tmp_path: Path, capsys: Any) -> None:

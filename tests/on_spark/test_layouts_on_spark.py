@@ -122,6 +122,7 @@ def _problems(cases: list[Case], way: Way, layout: str, spark: Any, folder: Path
     return problems_of(cases, way, lambda rows: _LAYOUTS[layout](spark, rows, folder))
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("layout", _LAYOUTS)
 def test_partitions(layout: str, cases: list[Case], spark: Any, tmp_path: Path) -> None:
     """The cases of a query as partitions of one table."""

@@ -56,6 +56,7 @@ def _by_sql(spark: Any, case: RowCase) -> None:
     _check(case, spark.sql(text))
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("case", _SLICE, ids=str)
 def test_some_cases(spark: Any, case: RowCase) -> None:
     _by_match(spark, case)

@@ -13,7 +13,7 @@ from cases_io import Case, load_cases
 from cases_on_spark import matcher
 from celc_runtime import CompiledQuery, EventError, finish
 from celc_runtime.plan.strategy import Counted, United
-from conftest import ON_SPARK, long_over_connect
+from conftest import ON_SPARK
 from engines import as_on_spark, only_query
 from places import CASES
 from reference import totals_difference
@@ -166,7 +166,7 @@ def test_ranges_of_a_stream(spark: Any) -> None:
         assert left.astype(str).equals(wanted.sort_values(order).reset_index(drop=True).astype(str))
 
 
-@long_over_connect
+@pytest.mark.long
 def test_totals_of_partitions_on_a_stream(spark: Any, tmp_path: Path) -> None:
     """Their rows come when the stream is ended; with emit='running' one for each end."""
     totals = query(

@@ -60,6 +60,7 @@ def test_streams_of_other_files_are_not_parsed_again() -> None:
     assert moved[0] is not first[0]
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("stem", case_stems())
 def test_cases(stem: str) -> None:
     texts = {case.query for case in load_cases(stem)}

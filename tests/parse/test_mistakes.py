@@ -162,6 +162,7 @@ def fully_mended(text: str) -> str:
 _BESIDE = [one for one in ALL if "FROM Shop" in one.query and one.declared]
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     ("mistake", "before"),
     [(one, "") for one in ALL] + share(((one, OTHER_STREAM) for one in _BESIDE), 4),
@@ -188,6 +189,7 @@ def codes_near(text: str, fix: Fix) -> set[str]:
     return {one.code for one in found if fix.span.start <= one.span.start < end}
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("mistake", ALL, ids=NAMES)
 def test_the_help_shows_every_offered_text(mistake: Mistake) -> None:
     for found in diagnostics_of(mistake.source):

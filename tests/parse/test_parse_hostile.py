@@ -141,6 +141,7 @@ def test_the_longest_text() -> None:
     assert in_time("A" + ";A" * (links + 1)) == ["too-long"]
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
@@ -168,6 +169,7 @@ def test_large_and_wrong(text: str, codes: list[str]) -> None:
     assert in_time(text) == codes
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -217,6 +217,7 @@ def compare(body: str, *, streams: int = 2, length: int = 10) -> None:
                         raise AssertionError(told) from None
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(("formula", "plan"), PLANS)
 def test_the_plan_of_a_formula_and_its_answers(formula: str, plan: str) -> None:
     assert plan_of(f"SELECT * WHERE {formula}") == plan
@@ -329,6 +330,7 @@ _CLAUSES = [
 ]
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("clauses", _CLAUSES)
 @pytest.mark.parametrize("plan", _FORMULAS)
 def test_clauses(plan: str, clauses: str) -> None:
@@ -343,6 +345,7 @@ def test_clauses(plan: str, clauses: str) -> None:
     compare(body, length=12)
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("clauses", ["", " WITHIN 5 EVENTS", " CONSUME BY ANY", " LIMIT 1"])
 @pytest.mark.parametrize(
     "select", share(["NXT *", "LAST *", "MAX *", "STRICT *", "ANY *", "z", "NONE"], 3)
@@ -359,6 +362,7 @@ def test_strategies_and_items(plan: str, select: str, clauses: str) -> None:
     compare(body)
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("strategy", ["NXT", "LAST", "MAX"])
 @pytest.mark.parametrize(
     "formula",

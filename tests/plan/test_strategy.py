@@ -197,6 +197,7 @@ def _names(program: object) -> tuple[str, str]:
     return type(program.update).__name__, type(program.listing).__name__  # type: ignore[attr-defined]
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     ("body", "update", "why_so_run", "listing", "why_so_listed"),
     _CHOICES,

@@ -72,7 +72,7 @@ def test_steps_share_what_is_known_of_one_normal_form_alone() -> None:
     assert of_another[of_form] == "wrong"
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize(
     ("query", "values"),
     [

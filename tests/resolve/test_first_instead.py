@@ -64,6 +64,7 @@ def offered(formula: str, **options: object) -> list[celc.Diagnostic]:
     return [one for one in found if one.code == "first-instead"]
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("formula", OFFERED)
 def test_what_is_offered_has_the_same_matches(formula: str) -> None:
     text = STREAM + formula

@@ -468,6 +468,7 @@ def random_formula(rng: random.Random, depth: int) -> str:
             return f"{part()} FILTER x.v > {other}"
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     "text",
     [

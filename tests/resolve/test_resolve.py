@@ -1150,6 +1150,7 @@ LONG: dict[str, Callable[[int], str]] = {
 """Queries with n of something, or a part of n."""
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("name", LONG)
 def test_long_queries_are_resolved_in_linear_work(name: str) -> None:
     """Guards against passes of quadratic cost: for twice the size twice the calls, and no more."""

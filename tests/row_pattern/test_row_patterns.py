@@ -54,6 +54,7 @@ def test_cases(case: RowCase) -> None:
 _COMPILED = [c for c in _CASES if c.expected is not None][::12]
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     "case",
     [
@@ -296,6 +297,7 @@ def test_two_passes_take_a_step_a_row_whatever_the_nesting() -> None:
     assert compiled(text).match_table(table).num_rows == 0
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     ("pattern", "rows", "matches"),
     [

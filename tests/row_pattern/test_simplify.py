@@ -75,6 +75,7 @@ def _random(rng: random.Random, depth: int) -> core.Pattern:
             return core.Repetition(_random(rng, depth - 1), least, most, rng.random() < 0.3)
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("seed", range(200))
 def test_the_order_of_preference_stays(seed: int) -> None:
     pattern = _random(random.Random(seed), 3)

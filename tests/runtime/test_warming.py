@@ -36,6 +36,7 @@ _ROWS = """SELECT * FROM t MATCH_RECOGNIZE (
 """
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("kind", [*_QUERIES, "rows"])
 def test_made_up_events_match(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mostly in Python: the machine code would take minutes."""

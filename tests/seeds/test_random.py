@@ -243,7 +243,7 @@ def _left_out(rng: random.Random) -> frozenset[Feature]:
     return frozenset(left_out)
 
 
-@settings(max_examples=20, derandomize=True)
+@settings(max_examples=10, derandomize=True)
 @given(st.randoms(use_true_random=False))
 def test_random_queries_drawn_by_hypothesis(rng: random.Random) -> None:
     check(rng, Tally(), depth=3, streams=4)

@@ -119,7 +119,7 @@ def _difference(
     return ""
 
 
-@pytest.mark.parametrize("seeds", [8, pytest.param(22, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [4, pytest.param(22, marks=pytest.mark.long)])
 def test_absences_that_are_compared(seeds: int) -> None:
     """Fifty queries, of which most find what must be absent by a key."""
     tally = Tally()
@@ -164,7 +164,7 @@ def test_many_absences_that_are_compared_by_numba(first: int) -> None:
     assert tally.pairs_with_matches
 
 
-@pytest.mark.parametrize("seeds", [10, pytest.param(30, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [5, pytest.param(30, marks=pytest.mark.long)])
 def test_branches_with_absences_of_their_own(seeds: int) -> None:
     """A match by one branch waits for the absence of that branch, and of no other."""
     tally = Tally()
@@ -182,7 +182,7 @@ def test_many_branches_with_absences_of_their_own(first: int) -> None:
     assert tally.pairs_with_matches > 300, f"seeds from {first}: {tally}"
 
 
-@pytest.mark.parametrize("seeds", [6, pytest.param(14, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [3, pytest.param(14, marks=pytest.mark.long)])
 def test_random_queries(seeds: int) -> None:
     """Queries of which many have an absence before a formula or at its end."""
     tally = Tally()

@@ -252,6 +252,7 @@ _REFUSED = {
 """Files of cases of which few have a compact answer."""
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     ("stem", "every"),
     [
@@ -273,7 +274,7 @@ def test_cases(stem: str, every: int) -> None:
     assert compared or stem in _REFUSED
 
 
-@pytest.mark.parametrize("seeds", [14, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [7, pytest.param(40, marks=pytest.mark.long)])
 def test_random_compact_answers(seeds: int) -> None:
     """Dozens of queries on some streams, by every engine."""
     tally = Counts()

@@ -58,7 +58,7 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
     compare(rng, f"seed {seed}", query, None, matchers, tally, given, streams=streams)
 
 
-@pytest.mark.parametrize("seeds", [6, pytest.param(12, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [3, pytest.param(12, marks=pytest.mark.long)])
 def test_random_courses(seeds: int) -> None:
     """Dozens of queries on some streams and tables, by every engine."""
     tally = Counts()

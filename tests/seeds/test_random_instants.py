@@ -152,7 +152,7 @@ def check(seed: int, tally: Tally, *, depth: int = 2, length: int = 8) -> None:
                         ) from None
 
 
-@pytest.mark.parametrize("seeds", [10, pytest.param(26, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [5, pytest.param(26, marks=pytest.mark.long)])
 def test_simultaneous_events(seeds: int) -> None:
     tally = Tally()
     for seed in range(seeds):

@@ -72,7 +72,7 @@ def check(seed: int, tally: Tally) -> None:
                         raise AssertionError(f"{told}\n{text}{events}") from None
 
 
-@pytest.mark.parametrize("seeds", [8, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [4, pytest.param(20, marks=pytest.mark.long)])
 def test_rows_that_a_limit_leaves(seeds: int) -> None:
     tally = Tally()
     for seed in range(seeds):

@@ -107,7 +107,7 @@ def _check_totals(chain: Chain, name: str, query: CompiledQuery, options: dict[s
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seeds", [5, pytest.param(12, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [3, pytest.param(12, marks=pytest.mark.long)])
 def test_chains_equal_the_reference(seeds: int) -> None:
     found = Counter(map(check, range(seeds)))
     assert found["rows"] >= 4 * seeds // 12, found

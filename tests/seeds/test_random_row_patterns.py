@@ -23,6 +23,7 @@ def _reference(text: str, schema: Any, rows: Any, most: int = 200_000) -> list[d
     return [{name: written(value) for name, value in row.items()} for row in found]
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("case", [c for c in row_cases() if c.when != "compile"], ids=str)
 def test_the_reference_answers_the_cases(case: RowCase) -> None:
     if case.expected is None:

@@ -72,6 +72,7 @@ def _streamed(text: str, table: pa.Table, rng: random.Random) -> list[Row]:
 _CASES = [case for case in row_cases() if case.when != "compile"]
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("case", _CASES[::12], ids=str)
 def test_some_cases_as_streams(case: RowCase) -> None:
     _check_case(case)

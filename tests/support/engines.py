@@ -162,10 +162,12 @@ def in_python(module: ModuleType) -> Any:
     return copy
 
 
-def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
+def engines(
+    text: str, options: Options | None = None, *, general: bool = True
+) -> dict[str, Matcher]:
     """The file compiled as it is (`chosen`), and for the general engine in any case (`general`).
 
-    Only the second where the first is the same.
+    Only the second where the first is the same. general: whether both are wanted.
     """
     options = options or Options()
     source = Source("query.cel", text)
@@ -176,11 +178,11 @@ def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
         for p in programs
     ):
         return {"general": Matcher(chosen.module_text("test"), chosen.warnings)}
-    general = compile_source(source, options, updates=GENERAL_ENGINE)
-    return {
-        "general": Matcher(general.module_text("test"), general.warnings),
-        "chosen": Matcher(chosen.module_text("test"), chosen.warnings),
-    }
+    made = {"chosen": Matcher(chosen.module_text("test"), chosen.warnings)}
+    if general:
+        by_lists = compile_source(source, options, updates=GENERAL_ENGINE)
+        made["general"] = Matcher(by_lists.module_text("test"), by_lists.warnings)
+    return made
 
 
 def only_query(matcher: Matcher) -> CompiledQuery:

@@ -270,6 +270,7 @@ many = pa.table({"id": pa.array(range(2 * 9999), pa.int32())})
 }
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("language", _FEW_AND_MANY)
 def test_numba_is_imported_when_it_is_needed(language: str) -> None:
     """A run over a few events needs none of it; NumPy and Arrow only."""

@@ -234,6 +234,7 @@ def _file(cache: Path) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore:celc cannot keep compiled code:RuntimeWarning")
+@pytest.mark.each(3)
 @pytest.mark.parametrize("damage", _DAMAGES.values(), ids=_DAMAGES.keys())
 def test_a_file_that_does_not_load_is_compiled_and_written_again(
     damage: Callable[[bytes], bytes], cache: Path

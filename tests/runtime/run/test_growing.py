@@ -150,6 +150,7 @@ def test_a_count_leaves_38_digits_as_totals_do() -> None:
     assert "TOTAL" not in str(told.value), "it would list the matches"
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("last", [-1, 0, 2])
 @pytest.mark.parametrize(
     "sizes", [[1, 2, 3, 1], [1] * 200, [63, 64, 65], [126, 1, 1], [127, 1, 2], [128, 1, 3], [5]]

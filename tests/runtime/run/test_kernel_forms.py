@@ -79,7 +79,7 @@ def _events(seed: int, count: int, *, by_key: bool) -> pa.Table:
     return pa.table(table)
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(6)
 @pytest.mark.parametrize("clause", CLAUSES)
 @pytest.mark.parametrize("formula", FORMS | OF_STATES_THAT_EMPTY)
 def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,6 +263,7 @@ def test_declared_types_are_told_apart(seed: int) -> None:
     _check_codes(rng, declared, texts)
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("count", [2, 16, 17, 254, 255, 256, 300, 512])
 @pytest.mark.parametrize(
     "pattern", ["{}", "n{}", "measurement {}", "{} of the things that are measured"]

@@ -149,6 +149,7 @@ def test_a_part_writes_into_its_own_arrays_alone(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.filterwarnings("ignore:.*equal in ts")
+@pytest.mark.each(2)
 @pytest.mark.parametrize("rises", [True, False])
 @pytest.mark.parametrize("key", ["STRING", "LONG"])
 def test_threads_sort_large_tables(monkeypatch: pytest.MonkeyPatch, key: str, rises: bool) -> None:

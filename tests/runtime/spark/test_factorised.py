@@ -98,6 +98,7 @@ def _events(rng: random.Random, count: int) -> list[dict[str, Any]]:
     return [{"type": kind, "id": rng.randrange(3), "ts": ts} for ts, kind in enumerate(kinds)]
 
 
+@pytest.mark.each(5)
 @pytest.mark.parametrize("text", _FIXED)
 @pytest.mark.parametrize("most", [1, 3, 4096])
 def test_matches_come_out_of_their_rows_as_they_were_listed(
@@ -118,6 +119,7 @@ def test_matches_come_out_of_their_rows_as_they_were_listed(
         assert max(len(list(_taken_apart(row))) for row in rows) <= most
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("text", _FIXED[:6])
 def test_first_events_move_when_listed_runs_are_taken(text: str) -> None:
     """More of them than there is room for at first, in one batch; the rows have them all."""

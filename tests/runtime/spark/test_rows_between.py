@@ -90,7 +90,7 @@ def test_no_row_is_copied_where_none_was_left_out() -> None:
     assert events.column("ts").buffers()[1].address == batch.column("ts").buffers()[1].address
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize(
     ("clauses", "formula", "select"),
     [

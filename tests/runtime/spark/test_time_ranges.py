@@ -179,6 +179,7 @@ _ALL += [
 ]
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize(("text", "options"), _ALL)
 def test_ranges_find_together_what_the_stream_holds(text: str, options: Options) -> None:
     with interpreted():
@@ -219,6 +220,7 @@ def _shown(rows: list[dict[str, Any]]) -> list[str]:
     return [repr(row) for row in rows]
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     "text",
     SPLIT[:2]

@@ -16,6 +16,7 @@ from stored_streams import names, stored
 NAMES = names()
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stream_goes_on_from_its_state(name: str) -> None:
     """With the rows that come, micro-batch by micro-batch, and none is late."""

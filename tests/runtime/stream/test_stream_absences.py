@@ -149,18 +149,18 @@ def _compared_groups(seed: int, text: str, events: list[Event]) -> bool:
     return bool(wanted)
 
 
-@pytest.mark.parametrize("seeds", [20, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [10, pytest.param(60, marks=pytest.mark.long)])
 def test_branches_with_absences_of_their_own(seeds: int) -> None:
     """No row comes before the deadline of the branch by which it is a match."""
     assert sum(map(_check_branching_seed, range(seeds))) >= 20 * seeds // 60
 
 
-@pytest.mark.parametrize("seeds", [20, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [10, pytest.param(60, marks=pytest.mark.long)])
 def test_rows_of_ends_come_when_all_matches_of_the_end_are_decided(seeds: int) -> None:
     assert sum(map(_check_groups, range(seeds))) >= 15 * seeds // 60
 
 
-@pytest.mark.parametrize("seeds", [20, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [10, pytest.param(60, marks=pytest.mark.long)])
 def test_random_queries(seeds: int) -> None:
     assert sum(map(_check_seed, range(seeds))) >= 15 * seeds // 60
 

@@ -188,6 +188,7 @@ _PAIR = "(A AS a ; B AS b) FILTER a.id = rule.id AND b.id = rule.id AND b.v >= r
 _SILENT = "(A AS a ; !B FOR 5 MILLISECONDS) FILTER a.id = rule.id AND a.v >= rule.least"
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -238,6 +238,7 @@ def test_an_event_that_waits_is_not_forgotten() -> None:
     assert _advance(operator, 31, _event("B", 31))
 
 
+@pytest.mark.each(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_forgotten_late_enough_changes_nothing(seed: int) -> None:
     rng = random.Random(seed)
@@ -269,7 +270,7 @@ def _sizes(body: str, length: int) -> list[int]:
     return sizes
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("body", _WINDOWED)
 def test_the_state_does_not_grow_with_the_stream(body: str) -> None:
     """A stream ten times as long has no larger states, as soon as segments have been merged: of

@@ -130,7 +130,7 @@ def _compare(
 
 
 @settings(
-    max_examples=30,
+    max_examples=12,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -141,7 +141,7 @@ def test_random_queries_drawn_by_hypothesis(rng: random.Random) -> None:
 
 
 def test_random_queries_of_seeds() -> None:
-    assert sum(_check(random.Random(seed)) for seed in range(30)) >= 150
+    assert sum(_check(random.Random(seed)) for seed in range(14)) >= 60
 
 
 _LONG_SLICES = (30, *range(10_000, 30_000, 1_000))
@@ -216,7 +216,7 @@ def test_attributes_of_all_types(nulls: float) -> None:
         assert not same_rows(streamed(query, events, rng), wanted)
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize(
     "keys", [*((name,) for name in _ATTRIBUTES), ("value", "ratio"), ("ok", "name", "day")]
 )

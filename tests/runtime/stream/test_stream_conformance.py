@@ -73,7 +73,7 @@ def _other_ids(query: CompiledQuery, rows: Sequence[Row], events: Sequence[Event
     return "" if ids_of(rows) == wanted else f"ids {ids_of(rows)} and not {wanted}"
 
 
-_EACH = 8
+_EACH = 16
 """One query in so many is in the suite, each by one case."""
 
 # Of what there is little of, one each: LIMIT is in no case, and has its own test.

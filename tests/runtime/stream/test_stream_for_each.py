@@ -207,6 +207,6 @@ def _check_late(seed: int) -> int:
     return len(late)
 
 
-@pytest.mark.parametrize("seeds", [8, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [4, pytest.param(20, marks=pytest.mark.long)])
 def test_late_events_come_for_the_rows_that_they_are_late_for(seeds: int) -> None:
     assert sum(map(_check_late, range(seeds))) >= 20 * seeds // 20

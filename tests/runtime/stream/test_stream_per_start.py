@@ -72,12 +72,12 @@ def _check(seed: int, features: frozenset[Feature] = _FEATURES, *, adjoining: bo
     return len(wanted)
 
 
-@pytest.mark.parametrize("seeds", [14, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [7, pytest.param(40, marks=pytest.mark.long)])
 def test_streams_have_the_rows_of_tables(seeds: int) -> None:
     assert sum(map(_check, range(seeds))) >= seeds
 
 
-@pytest.mark.parametrize("seeds", [20, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [10, pytest.param(60, marks=pytest.mark.long)])
 def test_those_with_absences_before_and_limits_too(seeds: int) -> None:
     assert sum(_check(seed, _WAITING) for seed in range(seeds)) >= 20 * seeds // 60
 
@@ -86,7 +86,7 @@ def test_runs_that_adjoin_too() -> None:
     assert sum(_check(seed, _WAITING, adjoining=True) for seed in range(24)) >= 10
 
 
-@pytest.mark.parametrize("seeds", [30, pytest.param(120, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [15, pytest.param(120, marks=pytest.mark.long)])
 def test_those_with_absences_at_their_ends_too(seeds: int) -> None:
     assert sum(_check(seed, _LATE) for seed in range(seeds)) >= 10 * seeds // 120
 

@@ -255,6 +255,7 @@ def test_no_beginning_of_a_segment_is_one(name: str) -> None:
             _again(states, segment, data + b"\0")
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_no_flipped_bit_goes_unnoticed(name: str) -> None:
     """Each bit of a header: of its mark, version, flags, entries, and of the checksum; and of each
@@ -391,6 +392,7 @@ def _run_mutated(name: str, count: int, seed: int) -> tuple[int, int]:
     return len(refused), went_on
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_changed_bytes_are_refused_or_events(name: str) -> None:
     with _little_memory():
