@@ -178,10 +178,12 @@ def engines(
         for p in programs
     ):
         return {"general": Matcher(chosen.module_text("test"), chosen.warnings)}
-    made = {"chosen": Matcher(chosen.module_text("test"), chosen.warnings)}
+    made = {}
     if general:
         by_lists = compile_source(source, options, updates=GENERAL_ENGINE)
         made["general"] = Matcher(by_lists.module_text("test"), by_lists.warnings)
+    # The last one, by which tests of one engine alone take it.
+    made["chosen"] = Matcher(chosen.module_text("test"), chosen.warnings)
     return made
 
 

@@ -114,9 +114,11 @@ def few_rows(program: Program, schema: pa.Schema) -> FewRows | None:
 
     Raises EventError where they do not fit the query.
     """
-    plan, layout = program.plan, Layout.of(program)
+    plan = program.plan
     source = plan.source
-    first = source.order_by[0] if source.order_by else None
+    if source.parameters is not None:
+        return None  # conditions ask for columns that only rules have
+    layout, first = Layout.of(program), source.order_by[0] if source.order_by else None
     if (
         layout.makes_keys
         or layout.local_attributes
@@ -130,7 +132,6 @@ def few_rows(program: Program, schema: pa.Schema) -> FewRows | None:
         or source.ties is not None
         or source.uncertain is not None
         or source.stream_column
-        or source.parameters is not None
     ):
         return None
     numbered = unused_name("row", [*schema.names, *names_read(plan)])
