@@ -51,6 +51,8 @@ from celc_runtime.run.walk.united import UnitedCheckedWalk, UnitedWalk
 from celc_runtime.run.walk.walks import AllWalk, RunsWalk, WalkOfRun
 from celc_runtime.run.walk.window_walks import EarliestWalk, SelectorWalk
 
+PartsOfRun: TypeAlias = tuple[EventSource, UpdateOfRun, WalkOfRun, ChoiceOfRun, AnswerOfRun]
+
 
 def run_of(
     program: Program,
@@ -61,9 +63,6 @@ def run_of(
 ) -> Run:
     """A new run, to be fed batch by batch. `walk`, `answer` replace those of the program."""
     return Run(program, *parts_of_run(program, options, walk, answer), options)
-
-
-PartsOfRun: TypeAlias = tuple[EventSource, UpdateOfRun, WalkOfRun, ChoiceOfRun, AnswerOfRun]
 
 
 def parts_of_run(

@@ -212,6 +212,27 @@ def _wide_pairs(first: int) -> pa.Table:
     return pa.table({"type": types, "n": numbers, "ts": times})
 
 
+def test_an_answer_stays_when_the_next_call_takes_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(few_rows, "read_few", _Due())
+    text = f"{DECLARED}SELECT a.n AS one, b.n AS two, b.v AS v WHERE A AS a ; B AS b {WINDOW}"
+    with interpreted():
+        query = only_query(celc.compile(text, order_by="ts"))
+
+    def answer_of(first: int) -> pa.Table:
+        rows = range(first, first + 60)
+        times = pa.array([100_000 * row for row in rows], pa.timestamp("us", "UTC"))
+        columns = {"n": pa.array(rows, pa.int32()), "ts": times, "b": times}
+        more = {"type": ["A", "B"] * 30, "k": ["x"] * 60, "v": [float(row) for row in rows]}
+        return query.match_table(pa.table({**columns, **more}))
+
+    answer = answer_of(0)
+    before = answer.to_pylist()
+    (run,) = query.program.kept["waiting"]
+    assert before != answer_of(1000).to_pylist() != []
+    assert query.program.kept["waiting"] == [run], "the second call has taken the run of the first"
+    assert answer.to_pylist() == before
+
+
 def test_a_call_takes_its_run_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call inside another one, whose matches are half read, has a run of its own; so have two
     threads."""
