@@ -22,7 +22,7 @@ def _chunked(values: Sequence[Any], type: pa.DataType) -> pa.ChunkedArray:
 def _check(keys: Sequence[Any], columns: Sequence[pa.ChunkedArray]) -> bool:
     """Whether two rows may be equal in the first column of the order."""
     codes = codes_of_keys([_chunked(keys, pa.string())], len(keys))
-    found = order_of(codes, columns)
+    found = order_of(codes.copy(), columns)
     values = [[_place(one) for one in column.to_pylist()] for column in columns]
     by = [(int(codes[row]), *(column[row] for column in values)) for row in range(len(keys))]
     assert sorted(found.rows.tolist()) == list(range(len(keys)))

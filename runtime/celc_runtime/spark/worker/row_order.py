@@ -21,6 +21,8 @@ _STEPS = (1_000_000, 1_000)
 """Microseconds: a second and a millisecond. Times are often multiples of one of them, and then need
 fewer bits."""
 
+_ROWS_AT_ONCE = 1 << 16
+
 _FIRST_ROWS = 1_000
 """Rows: these are looked at first. Mostly they show already that values are no multiples."""
 
@@ -40,14 +42,28 @@ def codes_of_keys(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:
     without columns, all keys are equal."""
     codes: np.ndarray | None = None
     for column in columns:
-        coded = in_one_piece(column).dictionary_encode(null_encoding="encode")
-        found = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        found, keys = _coded(column)
         if codes is not None:
             # Coded again: the numbers have no gaps then, so the next product fits as well.
-            pairs = pa.array(codes * max(1, len(coded.dictionary)) + found)
-            found = pairs.dictionary_encode().indices.to_numpy().astype(np.int64)
+            codes *= max(1, keys)
+            codes += found
+            found, _ = _coded(pa.chunked_array([pa.array(codes)]))
         codes = found
     return np.zeros(rows, np.int64) if codes is None else codes
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
+    """int64[rows], a number for each value, from 0 on; and how many values there are."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    # Chunk by chunk: in one piece, texts would be copied. The chunks have one dictionary.
+    coded = column.dictionary_encode(null_encoding="encode")
+    codes, first, values = np.empty(len(column), np.int64), 0, 0
+    for chunk in coded.chunks:
+        codes[first : first + len(chunk)] = chunk.indices.to_numpy(zero_copy_only=False)
+        first += len(chunk)
+        values = len(chunk.dictionary)
+    return codes, values
 
 
 def values_of(columns: Sequence[pa.ChunkedArray]) -> Iterator[np.ndarray]:
@@ -73,7 +89,10 @@ def _ranks(texts: pa.Array) -> pa.Array:
 
 
 def order_of(codes: np.ndarray, columns: Sequence[pa.ChunkedArray]) -> RowOrder:
-    """The rows by their keys' numbers, then by the columns. There is at least one row."""
+    """The rows by their keys' numbers, then by the columns. There is at least one row.
+
+    codes: int64[rows], whose memory is used: their values are lost.
+    """
     values = values_of(columns)
     first = next(values, None)
     if first is None:
@@ -109,7 +128,7 @@ def _by_one_number(
 
     If there is room for the place of the row as well, it is packed into the low bits, and the
     numbers themselves are sorted. That takes less than half the time of an argsort; a lexsort takes
-    four times as long as an argsort.
+    four times as long as an argsort. Where it finds them, the numbers take the memory of `codes`.
     """
     if first.dtype == np.bool_:
         return None
@@ -118,22 +137,26 @@ def _by_one_number(
     most = int(first.max()) - low
     if most.bit_length() + bits_of_codes > _BITS:
         return None
-    both = first.astype(np.int64)
-    both -= low
+    values = first.astype(np.int64)
+    values -= low
     if most.bit_length() + bits_of_codes + bits_of_rows > _BITS:
-        step = _step_of(both)
+        step = _step_of(values)
         most //= step
         if step > 1:
-            both //= step
+            values //= step
     bits = most.bit_length()
-    both += codes << bits
+    both = codes  # no array more than needed: there are millions of rows
+    both <<= bits
+    both |= values
+    del values
     if (both[1:] >= both[:-1]).all():
         return np.arange(count), both, bits
     if bits + bits_of_codes + bits_of_rows > _BITS:
         order = np.argsort(both)
         return order, both[order], bits
     both <<= bits_of_rows
-    both |= np.arange(count)
+    for begin in range(0, count, _ROWS_AT_ONCE):
+        both[begin : begin + _ROWS_AT_ONCE] |= np.arange(begin, min(count, begin + _ROWS_AT_ONCE))
     both.sort()
     order = both & ((1 << bits_of_rows) - 1)
     both >>= bits_of_rows
@@ -143,6 +166,9 @@ def _by_one_number(
 def _step_of(values: np.ndarray) -> int:
     """The greatest of `_STEPS` that divides all values; 1: neither does."""
     for step in _STEPS:
-        if not (values[:_FIRST_ROWS] % step).any() and not (values % step).any():
+        if not (values[:_FIRST_ROWS] % step).any() and not any(
+            (values[first : first + _ROWS_AT_ONCE] % step).any()
+            for first in range(0, len(values), _ROWS_AT_ONCE)
+        ):
             return step
     return 1

@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import in_one_piece
 from celc_runtime.arrow.events import gathering
 from celc_runtime.arrow.events.gathering import gathered
 from celc_runtime.arrow.events.sorting import sort_columns
@@ -134,18 +134,16 @@ def _sorted(
         return
     matters, table = _that_matter(plan, table, unsorted)
     undeclared = _undeclared(plan, table, unsorted, matters)
-    number, tied = _numbers([table.column(name) for name in by], order, undeclared)
-    kept = np.flatnonzero(matters[order.rows] | tied)
-    rows, number, tied = order.rows[kept], number[kept], tied[kept]
-    marks = np.where(tied, TIED, MATTERS).astype(np.int8)
-    first = 0
-    for batch in _taken(table, rows):
-        part = slice(first, first + len(batch))
-        yield pa.RecordBatch.from_arrays(
-            [*map(batch.column, unsorted.names), pa.array(number[part]), pa.array(marks[part])],
-            [*unsorted.names, columns.number, columns.mark],
-        )
-        first += len(batch)
+    numbered = _Numbered(order, [table.column(name) for name in by], undeclared)
+    for rows, number, tied in _kept(numbered, order.rows, matters):
+        marks, first = np.where(tied, TIED, MATTERS).astype(np.int8), 0
+        for batch in _taken(table, rows):
+            part = slice(first, first + len(batch))
+            yield pa.RecordBatch.from_arrays(
+                [*map(batch.column, unsorted.names), pa.array(number[part]), pa.array(marks[part])],
+                [*unsorted.names, columns.number, columns.mark],
+            )
+            first += len(batch)
 
 
 def _that_matter(plan: Plan, table: pa.Table, unsorted: Unsorted) -> tuple[np.ndarray, pa.Table]:
@@ -170,64 +168,104 @@ def _undeclared(plan: Plan, table: pa.Table, unsorted: Unsorted, matters: np.nda
     """
     found = np.zeros(len(table), np.bool_)
     names = [plan.source.type_name, *(["stream"] if plan.source.stream_column else [])]
-    texts = [_texts(table, name, unsorted) for name in names]
-    if any(column is None for column in texts):
+    if not set(names) <= set(unsorted.names):
         return found
-    rows = np.flatnonzero(matters)
-    types, *streams = (column.take(pa.array(rows)) for column in texts if column is not None)
-    known = np.zeros(len(rows), np.bool_)
-    for stream in {stream for stream, _ in plan.source.declared_types}:
-        of_stream = [name for declared, name in plan.source.declared_types if declared == stream]
-        is_one = pc.is_in(types, value_set=pa.array(of_stream, pa.string()))
-        if streams:
-            is_one = pc.and_(is_one, pc.equal(streams[0], stream).fill_null(True))
-        known |= np.asarray(is_one.fill_null(True))
-    # A row without a type or a stream is refused by the query.
-    for column in (types, *streams):
-        known |= np.asarray(column.is_null())
-    found[rows] = ~known
+    first = 0
+    for batch in table.select(names).to_batches(max_chunksize=gathering.ROWS_AT_ONCE):
+        rows = np.flatnonzero(matters[first : first + len(batch)])
+        types, *streams = (
+            column.cast(pa.string()).take(pa.array(rows)) for column in batch.columns
+        )
+        known = np.zeros(len(rows), np.bool_)
+        for stream in {stream for stream, _ in plan.source.declared_types}:
+            of_stream = [
+                name for declared, name in plan.source.declared_types if declared == stream
+            ]
+            is_one = pc.is_in(types, value_set=pa.array(of_stream, pa.string()))
+            if streams:
+                is_one = pc.and_(is_one, pc.equal(streams[0], stream).fill_null(True))
+            known |= np.asarray(is_one.fill_null(True))
+        # A row without a type or a stream is refused by the query.
+        for column in (types, *streams):
+            known |= np.asarray(column.is_null())
+        found[first + rows] = ~known
+        first += len(batch)
     return found
 
 
-def _texts(table: pa.Table, name: str, unsorted: Unsorted) -> pa.Array | None:
-    """A column of texts; None: there is none."""
-    if name not in unsorted.names:
-        return None
-    return in_one_piece(table.column(name)).cast(pa.string())
+class _Numbered:
+    """Gives the rows of an order their numbers, some rows at a time: arrays of numbers for millions
+    of rows would take several times the memory of their order."""
+
+    def __init__(
+        self, order: RowOrder, columns: Sequence[pa.ChunkedArray], undeclared: np.ndarray
+    ) -> None:
+        """columns: of the order. undeclared: bool[rows], the rows that have no numbers."""
+        self._order = order
+        self._columns = columns
+        self._values: list[np.ndarray] | None = None
+        self._undeclared = undeclared if undeclared.any() else None
+        self._row = self._code = -1  # of the last row with a number
+        self._number = 0
+
+    def next(self, first: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each of the next rows, which stand at place `first` of the order and behind it: its
+        number in its key, from 1 on (int64; 0 if its type is not declared), and whether it is tied
+        with the row before it (bool)."""
+        codes = self._order.codes[first : first + len(rows)]
+        if self._undeclared is None:
+            return self._counted(rows, codes)
+        number, tied = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
+        counted = np.flatnonzero(~self._undeclared[rows])
+        if len(counted):
+            number[counted], tied[counted] = self._counted(rows[counted], codes[counted])
+        return number, tied
+
+    def _counted(self, rows: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        is_new = _differs(codes, self._code)
+        starts = np.flatnonzero(is_new)
+        before = starts.copy()
+        if not is_new[0]:
+            # The key of the last row goes on.
+            starts, before = np.append(0, starts), np.append(-self._number, before)
+        number = np.arange(1, len(rows) + 1)
+        number -= np.repeat(before, np.diff(np.append(starts, len(rows))))
+        tied = ~is_new if self._order.may_tie else np.zeros(len(rows), np.bool_)
+        if tied.any():
+            if self._values is None:
+                self._values = list(values_of(self._columns))
+            for values in self._values:
+                # Before the first row of all stands none, but that one begins a key.
+                tied &= ~_differs(values[rows], values[self._row])
+        self._row, self._code, self._number = int(rows[-1]), int(codes[-1]), int(number[-1])
+        return number, tied
 
 
-def _numbers(
-    columns: Sequence[pa.ChunkedArray],
-    order: RowOrder,
-    undeclared: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """For each row in the order: its number in its key, from 1 on (int64; 0 if its type is not
-    declared), and whether it is tied with the row before it (bool)."""
-    counted = np.flatnonzero(~undeclared[order.rows]) if undeclared.any() else None
-    # No array longer than needed: there may be millions of rows.
-    rows = order.rows if counted is None else order.rows[counted]
-    codes = order.codes if counted is None else order.codes[counted]
-    begins = np.ones(len(rows), np.bool_)
-    begins[1:] = _differ(codes)
-    starts = np.flatnonzero(begins)
-    of_key = np.arange(1, len(rows) + 1)
-    of_key -= np.repeat(starts, np.diff(np.append(starts, len(rows))))
-    equal = ~begins if order.may_tie else np.zeros(len(rows), np.bool_)
-    for values in values_of(columns):
-        if not equal.any():
-            break
-        equal[1:] &= ~_differ(values[rows])
-    if counted is None:
-        return of_key, equal
-    number, tied = np.zeros(len(order.rows), np.int64), np.zeros(len(order.rows), np.bool_)
-    number[counted], tied[counted] = of_key, equal
-    return number, tied
-
-
-def _differ(values: np.ndarray) -> np.ndarray:
-    """bool[values − 1]: whether each is another one than the one before it."""
-    found: np.ndarray = values[1:] != values[:-1]
+def _differs(values: np.ndarray, before: Any) -> np.ndarray:
+    """bool[values]: whether each is another one than that before it; `before`: that before all."""
+    found = np.empty(len(values), np.bool_)
+    found[0] = values[0] != before
+    np.not_equal(values[1:], values[:-1], out=found[1:])
     return found
+
+
+def _kept(
+    numbered: _Numbered, order: np.ndarray, matters: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows that matter or are tied, in their order, with their numbers and whether they are tied;
+    each time as many as a query reads well, or more."""
+    waiting: list[tuple[np.ndarray, ...]] = []
+    found = 0
+    for first in range(0, len(order), gathering.ROWS_AT_ONCE):
+        rows = order[first : first + gathering.ROWS_AT_ONCE]
+        number, tied = numbered.next(first, rows)
+        kept = np.flatnonzero(matters[rows] | tied)
+        waiting.append((rows[kept], number[kept], tied[kept]))
+        found += len(kept)
+        if found >= gathering.ROWS_AT_ONCE or first + len(rows) == len(order):
+            some, numbers, ties = map(np.concatenate, zip(*waiting, strict=True))
+            yield some, numbers, ties
+            waiting, found = [], 0
 
 
 def _taken(table: pa.Table, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
