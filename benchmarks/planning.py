@@ -7,7 +7,11 @@ the same files, one after another, in turns: Spark's `groupBy(window, key).count
 `match_stream` with a matcher that does nothing, and `match_stream`. In the first turn
 Java compiles, most of all for the first stream. *Planning* is
 what Spark reports as `queryPlanning`, in milliseconds on the clock, the median of a stream's
-micro-batches behind the first ones; CPU is that of all processes for a micro-batch.
+micro-batches behind the first ones; CPU is that of all processes for a micro-batch, and apart that
+of Spark's Python workers.
+
+In the end a table says where a micro-batch goes, by the parts that Spark reports. *The rest* is
+what Spark's driver does between them.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cells import QUERY, Cell, write_files
 from common import Figure, quotient
-from processes import tree_seconds
+from processes import tree_seconds, worker_seconds
 from spark_jobs import session
 from streaming import DELAY, SETTINGS, count, nothing
 
@@ -35,15 +39,31 @@ if TYPE_CHECKING:
 GOAL = 1.5
 """The most that planning may take of what it takes for Spark's count."""
 COLUMNS = "type STRING, key INT, v DOUBLE, ts TIMESTAMP"
-PARTS = ("queryPlanning", "addBatch", "triggerExecution")
+WHOLE = "triggerExecution"
+PARTS = {
+    "latestOffset": "what has come",
+    "walCommit": "the offsets are written",
+    "getBatch": "the files to read",
+    "queryPlanning": "planning",
+    "addBatch": "tasks, with state and answer",
+    "commitOffsets": "the end is written",
+    WHOLE: "all",
+}
+"""What Spark calls the parts of a micro-batch, and what it does in them."""
 
 
 class Cost(NamedTuple):
     """Medians of a stream's micro-batches in milliseconds, by Spark's names of their parts, and CPU
-    seconds of one."""
+    seconds of one: of all processes, and of Spark's Python workers."""
 
     parts: dict[str, float]
     cpu: float
+    workers: float
+
+    @property
+    def rest(self) -> float:
+        """Milliseconds that no part has."""
+        return 2 * self.parts[WHOLE] - sum(self.parts.values())
 
 
 def cost(
@@ -56,17 +76,18 @@ def cost(
         query = writer.trigger(availableNow=True).start()
         while query.isActive and len(query.recentProgress) < cold:
             time.sleep(0.02)
-        begun, before = len(query.recentProgress), tree_seconds()
+        begun, before, of_workers = len(query.recentProgress), tree_seconds(), worker_seconds()
         query.awaitTermination()
-        used, found = tree_seconds() - before, query.recentProgress[begun:]
+        used, of_workers = tree_seconds() - before, worker_seconds() - of_workers
+        found = query.recentProgress[begun:]
     parts = {
         part: statistics.median(one["durationMs"].get(part, 0) for one in found) for part in PARTS
     }
-    return Cost(parts, used / len(found))
+    return Cost(parts, used / len(found), of_workers / len(found))
 
 
-def figures(files: int, cold: int, rows: int, turns: int) -> Iterator[Figure]:
-    """Planning and CPU of each stream, and beside those of Spark's count."""
+def costs_of(files: int, cold: int, rows: int, turns: int) -> dict[str, list[Cost]]:
+    """The costs of each stream in each turn."""
     query = celc.compile(QUERY, order_by="ts").query
     ways: dict[str, Callable[[DataFrame], DataFrame]] = {
         "count": count,
@@ -82,6 +103,29 @@ def figures(files: int, cold: int, rows: int, turns: int) -> Iterator[Figure]:
         for _ in range(turns):
             for name, made in ways.items():
                 costs[name].append(cost(spark, made, written, cold))
+    return costs
+
+
+def table(costs: dict[str, list[Cost]]) -> Iterator[str]:
+    """Where a micro-batch of each stream goes, as lines of Markdown; the least of the turns."""
+    yield f"| milliseconds | {' | '.join(costs)} |"
+    yield "| --- |" + " --- |" * len(costs)
+    lines: dict[str, Callable[[Cost], float]] = {
+        told: lambda one, part=part: one.parts[part]  # type: ignore[misc]
+        for part, told in PARTS.items()
+    }
+    lines |= {
+        "the rest": lambda one: one.rest,
+        "CPU of all processes": lambda one: 1000 * one.cpu,
+        "CPU of Python workers": lambda one: 1000 * one.workers,
+    }
+    for told, value in lines.items():
+        cells = (f"{min(map(value, found)):.0f}" for found in costs.values())
+        yield f"| {told} | {' | '.join(cells)} |"
+
+
+def figures(costs: dict[str, list[Cost]]) -> Iterator[Figure]:
+    """Planning and CPU of each stream, and beside those of Spark's count."""
     for name, found in costs.items():
         for part in PARTS:
             values = tuple(one.parts[part] for one in found)
@@ -105,11 +149,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000, help="of a file")
     parser.add_argument("--turns", type=int, default=3)
     given = parser.parse_args()
-    for figure in figures(given.files, given.warm_up, given.rows, given.turns):
+    costs = costs_of(given.files, given.warm_up, given.rows, given.turns)
+    for figure in figures(costs):
         goal = "" if figure.goal is None else f"   goal {figure.goal}"
         shown = " ".join(f"{value:.3f}" for value in figure.values)
         middle = statistics.median(figure.values)
         print(f"{figure.name}: {middle:.3f} {figure.unit}{goal}   [{shown}]")
+    print(*table(costs), sep="\n")
 
 
 if __name__ == "__main__":
