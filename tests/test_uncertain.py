@@ -68,6 +68,25 @@ def test_cases() -> None:
     assert len(ways) >= 6, ways
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "A AS a ; B AS b",
+        "A AS a ; B+ AS b",
+        "A AS a ; !B ; B AS b",
+        "(A AS a ; B AS b) FILTER a.value < b.value",
+        "(A AS a UNLESS B) ; B AS b",
+    ],
+)
+def test_a_window_that_is_met_exactly(formula: str) -> None:
+    """The latest time of one event and the first of the other are the window apart: one of the 36
+    pairs of their times."""
+    query = compiled(f"SELECT * FROM S WHERE ({formula}) WITHIN 10 [low]")
+    (row,) = query.match_table(events(("A", 0, 5), ("B", 15, 20))).to_pylist()
+    assert row["confidence"] == pytest.approx(1 / 36)
+    assert not len(query.match_table(events(("A", 0, 4), ("B", 15, 20))))
+
+
 def _as_streams(cases: list[Case]) -> None:
     problems, compared = [], 0
     for number, case in enumerate(cases):
