@@ -94,7 +94,7 @@ def _of_all_queries() -> list[Any]:
     from celc_runtime.stream.stored import key_table
 
     of_keys = key_table._hashes, key_table._number, key_table._find
-    of_matches = listing.list_fired, listing.label_columns, runs.list_runs
+    of_matches = listing.list_fired, runs.list_runs
     # They are functions where Numba is off.
     return [one for one in (*of_keys, *of_matches) if isinstance(one, Kernel)]
 

@@ -244,6 +244,12 @@ def njit(
     return shared.setdefault(f"{kernel.code} {sorted(options.items())}", kernel)
 
 
+def is_due(kernel: Any, seconds: float) -> bool:
+    """`Kernel.is_due`; False for a function of Python, which takes longer than the other way."""
+    told = getattr(kernel, "is_due", None)
+    return told is not None and told(seconds)
+
+
 def _rows(arguments: tuple[Any, ...]) -> int:
     """The rows of the input of a call: those of its arrays, and of its batch of events. The arena
     and the buffers for matches are no input."""

@@ -9,6 +9,8 @@ longer. Comparing each row with each name took 3 to 6 ns for four names, and gre
 
 Texts of one byte are compared with one name after another, 32 texts with one instruction. That
 takes a tenth of a nanosecond for each name.
+
+Until that machine code is worth its making, Arrow looks the texts up.
 """
 
 import threading
@@ -18,9 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from celc_runtime.arrow.arrays import whole_values
 from celc_runtime.engine.arena.nodes import BLOCK
-from celc_runtime.jit.kernels import njit
+from celc_runtime.jit.kernels import is_due, njit
 
 _MOST = 512  # names: with more, slots without collisions would not fit into the processor's caches
 
@@ -31,6 +35,8 @@ _FEW = 16  # names of one byte that are compared one after another
 _FEW_ROWS = 1 << 8
 
 _FEW_BYTES = 1 << 12
+
+_SAVED = 15e-9  # seconds that the kernels save for each row
 
 _BEHIND = np.zeros(8, np.uint8)
 
@@ -54,6 +60,7 @@ class DeclaredTypes:
             other += "?"
         self.names = [*distinct, other]
         self.known = [*distinct]
+        self._texts = pa.array(distinct, pa.string())
         self._code_of = {name: code for code, name in enumerate(distinct)}
         self._slots = _slots_of(distinct)
         self.can_tell = self._slots is not None
@@ -73,6 +80,11 @@ class DeclaredTypes:
                 return np.frombuffer(few, np.uint8), self.known
             except (KeyError, UnicodeDecodeError):
                 pass  # a text is undeclared
+        kernel = _short_codes if len(self._slots.keys) else _long_codes
+        if not is_due(kernel, rows * _SAVED):
+            found = pc.index_in(column, value_set=self._texts).fill_null(others)
+            codes = whole_values(found).astype(_dtype(others))
+            return codes, self.names if rows and codes.max() == others else self.known
         codes = _room(rows, _dtype(others))
         _, of_offsets, of_data = column.buffers()
         offsets = _numbers(of_offsets, np.uint32)[column.offset : column.offset + rows + 1]
@@ -86,12 +98,12 @@ class DeclaredTypes:
         elif len(data) > 7:
             inside = min(rows, int(np.searchsorted(offsets, np.uint32(cut), side="right")))
         if inside:
-            _write_codes(self._slots, offsets[: inside + 1], data, codes[:inside])
+            kernel(self._slots, offsets[: inside + 1], data, codes[:inside])
         if inside < rows:
             end = np.concatenate([data[cut:last], _BEHIND])
             behind = offsets[inside:] - np.uint32(cut)
             end.flags.writeable = behind.flags.writeable = False
-            _write_codes(self._slots, behind, end, codes[inside:])
+            kernel(self._slots, behind, end, codes[inside:])
         undeclared = rows > 0 and codes.max() == others
         return codes, self.names if undeclared else self.known
 
@@ -223,14 +235,7 @@ def _numbers(buffer: pa.Buffer | None, dtype: type[np.generic]) -> np.ndarray:
 # --- kernels --------------------------------------------------------------------------------------
 
 
-def _write_codes(slots: _Slots, offsets: np.ndarray, data: np.ndarray, codes: np.ndarray) -> None:
-    """Write the code of each text. Eight bytes can be read from the beginning of each."""
-    kernel = _short_codes if len(slots.keys) else _long_codes
-    if getattr(kernel, "is_compiled", False):
-        kernel(slots, offsets, data, codes)
-        return
-    with np.errstate(over="ignore"):  # codes and hashes wrap around; plain Python would warn
-        kernel(slots, offsets, data, codes)
+# Eight bytes can be read from the beginning of each text.
 
 
 @njit(nogil=True, cache=True)

@@ -20,7 +20,13 @@ from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.arrow.matches.decided_times import decided_times
 from celc_runtime.arrow.matches.match_ids import match_ids
 from celc_runtime.arrow.matches.values import LabelValues, computed_column
-from celc_runtime.engine.walk.listing import Kinds, Output, label_columns
+from celc_runtime.engine.walk.listing import (
+    Kinds,
+    Output,
+    label_columns,
+    label_columns_of_few,
+)
+from celc_runtime.jit.kernels import is_due
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Label, Plan
 from celc_runtime.plan.schemas import struct_type
@@ -166,6 +172,8 @@ class _Values:
 
 _INT64 = pa.int64()
 
+_SAVED = 10e-9  # seconds that the kernel of columns saves for each event of a match
+
 
 class LabelEntries(NamedTuple):
     """The entries of the listed matches."""
@@ -186,7 +194,8 @@ def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> Label
     offsets = np.empty((len(names), matches + 1), np.int32)
     entries = np.empty((len(names), used + 1), np.int64)
     starts, ends = np.empty(matches, np.int64), np.empty(matches, np.int64)
-    label_columns(output, kinds, offsets, entries, starts, ends)
+    fill = label_columns if is_due(label_columns, used * _SAVED) else label_columns_of_few
+    fill(output, kinds, offsets, entries, starts, ends)
     of_labels = [entries[number, : offsets[number, -1]] for number in range(len(names))]
     return LabelEntries(starts, ends, list(offsets), of_labels, [])
 

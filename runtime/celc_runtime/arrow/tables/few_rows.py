@@ -27,7 +27,7 @@ from celc_runtime.arrow.late_rows import LateRows, Taken
 from celc_runtime.engine.arena.batch import END_OF_PARTS, NO_INTEGERS
 from celc_runtime.engine.values.spark_arithmetic import LAST_DAY, MICROSECONDS_PER_DAY
 from celc_runtime.jit.instructions import byte_at, half_word_at, long_word_at, word_at
-from celc_runtime.jit.kernels import njit
+from celc_runtime.jit.kernels import is_due, njit
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program
 
@@ -77,7 +77,7 @@ class FewRows(NamedTuple):
 
     def read(self, table: pa.Table) -> LateRows | None:
         """The rows of a table of this schema in order; None: they take the way of all tables."""
-        if not getattr(read_few, "is_due", _never)(_SAVED):
+        if not is_due(read_few, _SAVED):
             return None
         batches = table.to_batches()
         if len(batches) != 1:
@@ -171,11 +171,6 @@ def few_rows(program: Program, schema: pa.Schema) -> FewRows | None:
         places,
         known.served,
     )
-
-
-def _never(_: float) -> bool:
-    """What is said of a function of Python, which takes longer than the other way."""
-    return False
 
 
 class _Columns:

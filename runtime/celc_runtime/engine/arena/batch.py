@@ -1,10 +1,10 @@
 """One batch of events as the kernels read it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.arena.nodes import ALWAYS, BLOCK, PADDING
+from celc_runtime.engine.arena.nodes import ALWAYS, BLOCK
 from celc_runtime.jit.kernels import njit
 
 
@@ -94,14 +94,6 @@ def write_relevant_rows(words, symbols, row, end, index):  # type: ignore[no-unt
 
 
 @njit(nogil=True, cache=True)
-def relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
-    """int64[count]: all rows whose symbol is not 0. `count` is their number."""
-    found = np.empty(count + PADDING, np.int64)
-    write_relevant_rows(words, symbols, 0, symbols.shape[0], found)
-    return found[:count]
-
-
-@njit(nogil=True, cache=True)
 def last_relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
     """int64[count]: the last `count` rows whose symbol is not 0, ascending."""
     found = np.empty(count, np.int64)
@@ -146,15 +138,11 @@ def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
     return positions
 
 
-@njit(nogil=True, cache=True)
-def disorder(values, before):  # type: ignore[no-untyped-def]
+def disorder(values: np.ndarray, before: Any) -> tuple[int, int]:
     """(number of values below their predecessor, number equal to it); `before` precedes the
     first."""
-    falls, ties = np.int64(values[0] < before), np.int64(values[0] == before)
-    for row in range(1, values.shape[0]):
-        falls += values[row] < values[row - 1]
-        ties += values[row] == values[row - 1]
-    return falls, ties
+    falls = int(np.count_nonzero(values[1:] < values[:-1])) + int(values[0] < before)
+    return falls, int(np.count_nonzero(values[1:] == values[:-1])) + int(values[0] == before)
 
 
 @njit(nogil=True, cache=True)

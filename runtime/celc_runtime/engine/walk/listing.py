@@ -117,3 +117,25 @@ def label_columns(output, kinds, offsets, entries, starts, ends):  # type: ignor
                 free += belongs[np.uint64(tag & kind_mask)]
                 place += np.uint64(1)
             offsets[column, match + 1] = np.int32(free)
+
+
+def label_columns_of_few(
+    output: Output,
+    kinds: Kinds,
+    offsets: np.ndarray,
+    entries: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+) -> None:
+    """`label_columns` by NumPy, in several passes over all tags."""
+    bits, (matches, used) = int(kinds.bits[0]), output.used[:2].tolist()
+    tags, behind = output.tags[:used], output.ends[:matches]
+    events, of_kinds = tags >> bits, tags & ((1 << bits) - 1)
+    ends[:] = events[behind - 1]
+    starts[:1], starts[1:] = events[:1], events[behind[:-1]]
+    offsets[:, 0] = 0
+    for column in range(len(offsets)):
+        is_one = kinds.belongs[column][of_kinds].astype(np.bool_)
+        offsets[column, 1:] = np.cumsum(is_one)[behind - 1]
+        found = events[is_one]
+        entries[column, : len(found)] = found

@@ -11,7 +11,6 @@ from functools import lru_cache
 import numpy as np
 
 from celc_runtime.arrow.events.columns import Prepared
-from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import (
     LISTED,
     PADDING,
@@ -85,9 +84,9 @@ class WithPast(WalkOfRun):
 
     def look(self, prepared: Prepared, positions: Positions) -> None:
         batch = prepared.batch
-        count = int(np.count_nonzero(batch.symbols))
+        rows = np.flatnonzero(batch.symbols)
+        count = len(rows)
         if count or len(prepared.parts):  # a partition can begin without a relevant event
-            rows = relevant_rows(batch.words, batch.symbols, count)
             symbols = batch.symbols[rows]
             if self._instants is not None:
                 symbols = self._instants.class_of[symbols]
