@@ -91,6 +91,7 @@ QUERY calm: SELECT p, COUNT(p) AS n FROM alone, S WHERE alone AS p ; !alone FOR 
 """
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("at_end", ["open", "closed"])
 @pytest.mark.parametrize("then", ["PARTITION BY id", ""])
 @pytest.mark.filterwarnings("ignore")
@@ -119,7 +120,7 @@ _CHOICES = (
 )
 
 
-@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("each", [9, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("then", ["PARTITION BY id", ""])
 @pytest.mark.filterwarnings("ignore")
 def test_choices_are_those_of_one_machine(spark: Any, then: str, each: int) -> None:

@@ -19,7 +19,7 @@ import pytest
 from cases_io import Case, lasting_in, load_cases
 from celc_runtime import CompiledQuery, finish
 from chosen_cases import some_cases
-from conftest import ON_SPARK, long_over_connect
+from conftest import ON_SPARK
 from engines import as_on_spark, interpreted, only_query
 from reference import as_expected, evaluate
 from spark_routes import told
@@ -282,7 +282,7 @@ def test_all_cases_of_events_that_last(spark: Any, tmp_path: Path) -> None:
     assert not problems, "\n".join(problems)
 
 
-@long_over_connect
+@pytest.mark.long
 def test_events_that_last(spark: Any, tmp_path: Path) -> None:
     """One whose matches wait for an absence at their end, and one that `finish` ends."""
     first, last = _lasting_cases()[0], _lasting_cases()[-5]
