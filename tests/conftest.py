@@ -113,7 +113,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("celc")
 
 
-_BY_MACHINE_CODE = ("test_random", "test_kernel_forms", "test_standalone", "test_python_api")
+_BY_MACHINE_CODE = ("test_kernel_forms", "test_standalone", "test_python_api")
 """Files and tests that run small inputs by machine code too, besides those of `tests/runtime/jit`,
 and those whose names say so."""
 

@@ -34,9 +34,9 @@ _WORDS = ("WITHIN[", "{", ":{", "?", " IS A", " IS NOT ", ", 2)", "; !")
 
 
 def test_random_queries() -> None:
-    """Thirteen queries, and more until each way to write has been met."""
-    tally = compare(0, 13)
-    assert tally.pairs_with_matches >= 30, tally
+    """Seven queries, and more until each way to write has been met."""
+    tally = compare(0, 7)
+    assert tally.pairs_with_matches >= 15, tally
     for seed in range(1000, 1100):
         if all(any(word in text for text in tally.texts) for word in _WORDS):
             return
