@@ -313,19 +313,13 @@ def test_some_queries(spark: Any, tmp_path: Path) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        # `test_streams` has others that end.
-        pytest.param(30, id="one"),
-        pytest.param(1, id="thirty", marks=pytest.mark.long),
-    ],
-)
-def test_streams_that_end(step: int, spark: Any, tmp_path: Path) -> None:
-    """A stream for each query; what it leaves in its state at the end is run by `finish`."""
+@pytest.mark.long
+def test_streams_that_end(spark: Any, tmp_path: Path) -> None:
+    """A stream for each query; what it leaves in its state at the end is run by `finish`. The suite
+    has others that end in `test_streams` and `test_many_queries_on_streams`."""
     problems = []
     with settings(spark, SETTINGS):
-        for number, case in enumerate(_thirty_cases()[::step]):
+        for number, case in enumerate(_thirty_cases()):
             problems += _finished(spark, tmp_path / str(number), case, number)
     assert not problems, "\n".join(problems)
 

@@ -98,7 +98,7 @@ def _nested(inner: str, around: str, depth: int) -> str:
     return inner
 
 
-@long_over_connect
+@pytest.mark.long
 def test_functions_deep_in_each_other_have_the_same_values(far_session: Any) -> None:
     """Long values have names in the text of SQL (`celc.relational.derived`)."""
     deep = (

@@ -154,7 +154,7 @@ def test_a_chain_and_its_late_events(spark: Any, module: Any, tmp_path: Path) ->
 
 
 @pytest.mark.filterwarnings("ignore:the checkpoint was begun")
-@long_over_connect
+@pytest.mark.long
 def test_a_module_that_changes(spark: Any, tmp_path: Path) -> None:
     """One query goes on, one is taken out and one begins, in operators of two keys."""
     head, hot, alone, anywhere = (
