@@ -33,10 +33,12 @@ def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
 _WORDS = ("WITHIN[", "{", ":{", "?", " IS A", " IS NOT ", ", 2)", "; !")
 
 
+@pytest.mark.long
 def test_random_queries() -> None:
-    """Seven queries, and more until each way to write has been met."""
-    tally = compare(0, 7)
-    assert tally.pairs_with_matches >= 15, tally
+    """Thirteen queries, and more until each way to write has been met. The suite has them in
+    cases, and crossed with others in `test_crossings`."""
+    tally = compare(0, 13)
+    assert tally.pairs_with_matches >= 30, tally
     for seed in range(1000, 1100):
         if all(any(word in text for text in tally.texts) for word in _WORDS):
             return
