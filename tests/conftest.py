@@ -24,6 +24,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, TypeVar
 
 import hypothesis
@@ -113,7 +114,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("celc")
 
 
-_BY_MACHINE_CODE = ("test_random", "test_kernel_forms", "test_standalone", "test_python_api")
+_BY_MACHINE_CODE = ("test_kernel_forms", "test_standalone", "test_python_api")
 """Files and tests that run small inputs by machine code too, besides those of `tests/runtime/jit`,
 and those whose names say so."""
 
@@ -144,6 +145,10 @@ def pytest_collection_finish() -> None:
 _LONGEST = ("test_on_spark", "spark", "test_random_across")
 """Files of tests, and groups of them, that take minutes."""
 
+_MANY, _HANDED_OUT = 40, 10
+"""From how many tests of a file on so many are one piece of work: to hand out each alone took xdist
+a quarter of what it takes to run tests that do nothing."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -152,7 +157,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     One process has the Spark session, and what a module makes for its tests is made once. In the
     end no process shall wait long for another one: tests that take minutes come first, and last
     those of files with many tests, which are short. (xdist's own order, by the size of groups, is
-    switched off in the Makefile.)
+    switched off in the Makefile.) Of files with many tests some are handed out at once.
     """
     if ON_SPARK == "connect":
         for item in items:
@@ -160,6 +165,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.long)
     leave_to_the_long_run(items)
     shared = config.pluginmanager.hasplugin("xdist")
+    tests = Counter(item.path for item in items)
+    places: Counter[Path] = Counter()
     for item in items:
         assert isinstance(item, pytest.Function)
         if _wants_machine_code(item):
@@ -174,12 +181,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for fixture in fixtures
         ):
             group = item.path.stem
+        elif tests[item.path] >= _MANY and item.path.stem not in _LONGEST:
+            group = f"{item.path.stem}-{places[item.path] // _HANDED_OUT}"
+            places[item.path] += item.get_closest_marker("long") is None
         else:
             continue
         if shared:
             item.add_marker(pytest.mark.xdist_group(group))
     if shared:
-        tests = Counter(item.path for item in items)
         items.sort(key=lambda item: (_rank(item), tests[item.path]))
 
 

@@ -153,6 +153,7 @@ def test_a_record_says_all_and_is_read_as_it_was_written(
     assert "| memory | 1.500 × |  | ≤ 2.000 × | reached |" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_plots_are_files_and_equal_for_equal_records(tmp_path: Path) -> None:
     grown = [
         figure(

@@ -14,6 +14,7 @@ import black
 import pytest
 from counting import calls_of
 from places import ROOT
+from shares import share
 
 import celc.driver.pipeline
 from celc.diagnostics.source import Source
@@ -63,8 +64,7 @@ def calls_to_compile(text: str) -> int:
     return calls_of(lambda: compile_module(text))
 
 
-@pytest.mark.each(6)
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", share(FAMILIES, 12, first=6))
 def test_work_grows_with_the_query(name: str, given: list[int]) -> None:
     calls, characters = [], []
     size = SIZES.get(name, SIZE)

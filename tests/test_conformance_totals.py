@@ -65,13 +65,16 @@ class _Collapsed:
     is_total = False
 
 
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("stem", list(_LISTED))
-def test_counted_and_listed(stem: str) -> None:
-    """`match_table` and `match_arrow` over random cuts."""
+def test_counted_and_listed(stem: str, each: int) -> None:
+    """`match_table` and `match_arrow` over random cuts; one case in so many by the general engine
+    too."""
     problems, compared, were_counted = [], 0, 0
-    for case in load_cases(stem, FOLDER):
+    for number, case in enumerate(load_cases(stem, FOLDER)):
+        options = Options(case.order_by, at_end=case.at_end)
         with interpreted():
-            compiled = engines(case.query, Options(case.order_by, at_end=case.at_end))
+            compiled = engines(case.query, options, general=number % each == 0)
         for engine, matcher in compiled.items():
             one = only_query(matcher)
             if _is_too_long(case, one):
@@ -86,16 +89,16 @@ def test_counted_and_listed(stem: str) -> None:
                 if (wrong := _told(case, one, rows))
             ]
     assert not problems, "\n".join(problems)
-    assert compared >= (90 if _LISTED[stem] else 8)
-    assert were_counted >= (60 if stem == "28-totals" else 0)
+    assert compared >= (50 if _LISTED[stem] else 5)
+    assert were_counted >= (40 if stem == "28-totals" else 0)
 
 
 @pytest.mark.parametrize(
     "some",
     [
-        pytest.param(((0, 0, 1, 1, 0, 0),), id="one"),
+        pytest.param(((0, 0, 1, 0, 0, 0),), id="one"),
         pytest.param(
-            ((0, 0, -1, 0, 0, 0), (1, 1, -1, 0, 0, 0), (0, 0, 1, 0, 0, 0)),
+            ((0, 0, -1, 0, 0, 0), (1, 1, -1, 0, 0, 0), (0, 0, 1, 1, 0, 0)),
             id="others",
             marks=pytest.mark.long,
         ),

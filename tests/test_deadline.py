@@ -72,7 +72,7 @@ def ends(text: str, step: int = 1) -> Iterator[tuple[int, Diagnostic]]:
             return
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_each_look_at_the_clock_can_be_the_last(name: str, counted: itertools.count[int]) -> None:
     text = STREAM + QUERIES[name]
@@ -91,6 +91,7 @@ def test_every_stage_says_its_name(counted: itertools.count[int]) -> None:
     assert said == {f"{stage} when that time was over" for stage in STAGES}
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_deadline_that_is_met_changes_no_byte(name: str) -> None:
     assert compiled(STREAM + QUERIES[name], 10**6) == compiled(STREAM + QUERIES[name], None)

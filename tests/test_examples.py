@@ -103,6 +103,7 @@ def test_examples_find_a_readable_number_of_matches(expected: dict[str, list[Pla
     }
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("example", [WEATHER, FLIGHTS], ids=lambda example: example.query)
 def test_one_machine(example: Example, data: Path, expected: dict[str, list[Place]]) -> None:
     query = EXAMPLES / f"{example.query}.cel"
@@ -112,6 +113,7 @@ def test_one_machine(example: Example, data: Path, expected: dict[str, list[Plac
     assert sorted(found) == expected[example.query]
 
 
+@pytest.mark.each(2)
 @pytest.mark.usefixtures("compiling_workers")
 @pytest.mark.parametrize("example", [WEATHER, FLIGHTS], ids=lambda example: example.query)
 def test_spark(

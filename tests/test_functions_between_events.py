@@ -146,6 +146,7 @@ def _check(calls: list[str], rows: int) -> None:
             raise AssertionError(f"kernels differ: {wrong}")
 
 
+@pytest.mark.long
 def test_kernels_are_vectorised_code() -> None:
     _check(list(_calls()), 60)
 

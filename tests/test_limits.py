@@ -127,7 +127,17 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+_DEAR = "cases of a clause"
+"""To refuse it takes seconds."""
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        pytest.param(limit, id=name, marks=[pytest.mark.long] if name == _DEAR else [])
+        for name, limit in LIMITS.items()
+    ],
+)
 def test_limits(limit: Limit) -> None:
     """The refusal, and that it comes before the work that it saves the user from."""
     source = Source("query.cel", limit.query)

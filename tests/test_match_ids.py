@@ -106,6 +106,7 @@ def _by_query(folder: Path, stem: str) -> dict[object, list[Case]]:
     return found
 
 
+@pytest.mark.each(3, values=False)
 @pytest.mark.parametrize(
     "every", [pytest.param(False, id="some"), pytest.param(True, id="all", marks=pytest.mark.long)]
 )

@@ -29,9 +29,10 @@ from celc.options import Options
 _CASES = near_cases()
 
 
-def test_cases() -> None:
+@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_cases(each: int) -> None:
     wrong = []
-    for case in _CASES:
+    for case in _CASES[::each]:
         if "error" not in case:
             expected = from_case(case)
             for answer in (by_reference, by_compiler):
@@ -81,7 +82,7 @@ def _agrees(seed: int) -> bool:
 
 
 def test_random_queries() -> None:
-    assert sum(map(_agrees, range(12))) > 1
+    assert sum(map(_agrees, range(6))) > 0
 
 
 @pytest.mark.long
@@ -146,6 +147,7 @@ def _farm(seed: int) -> pa.Table:
     )
 
 
+@pytest.mark.long
 def test_the_farm_has_as_many_as_it_should() -> None:
     fire = celc.compile(_FARM)
     found = [

@@ -82,6 +82,7 @@ def _rows(table: pa.Table) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "select", ["FIRST *", "LAST *", "TOTAL COUNT(*) AS n", "COLLAPSED *", "MAX *"]
 )

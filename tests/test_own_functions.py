@@ -384,6 +384,7 @@ def test_a_function_that_fails_says_so(
             matcher.match_table(_events(1.0, 2.0))
 
 
+@pytest.mark.long
 @pytest.mark.machine_code
 @pytest.mark.each(2)
 @pytest.mark.parametrize(("function", "result", "said"), _WRONG[:2])
@@ -411,6 +412,7 @@ def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[
 # --- without the file -----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_standalone_module_needs_no_file(tmp_path: Path) -> None:
     """In a process that has neither celc nor the functions."""
     query, functions, module = (tmp_path / one for one in ("q.cel", "functions.py", "alone.py"))

@@ -19,6 +19,7 @@ def test_reference(case: Case) -> None:
     assert not difference(evaluate(case.query, case.events), case.expected)
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_compiled(case: Case) -> None:
     with interpreted():

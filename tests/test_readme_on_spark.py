@@ -31,6 +31,7 @@ def test_the_readme_shows_both_scripts() -> None:
     assert list(_shown()) == ["job.py", "stream.py"]
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("script", _shown())
 def test_script(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -27,7 +27,7 @@ def answer(query: str) -> pa.Table:
     return celc.compile(TEXT + query, order_by="ts").match_table(EVENTS)
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(6)
 @pytest.mark.parametrize("by", ["python", "machine_code"])
 @pytest.mark.parametrize(
     ("condition", "expected"),

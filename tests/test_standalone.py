@@ -42,7 +42,7 @@ _WAYS = {
 }
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(6)
 @pytest.mark.parametrize("way", _WAYS)
 def test_ways_to_load_a_standalone_module(way: str, files: Path) -> None:
     script = f"""
@@ -60,6 +60,7 @@ print(json.dumps([*found, sorted(needless)]))
     assert found == [MATCHES, package, [package], []]
 
 
+@pytest.mark.long
 def test_standalone_modules_and_an_installed_runtime_do_not_meet(files: Path) -> None:
     """Two versions in files, and the one that is installed, in any order."""
     script = """

@@ -62,6 +62,7 @@ def test_both_ways_find_the_same(most_bytes: int, monkeypatch: pytest.MonkeyPatc
     )
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("last", [11, 20])
 def test_states_are_forgotten(last: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many states a stream meets, a bound of them is kept."""

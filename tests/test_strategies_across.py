@@ -234,6 +234,7 @@ def _tied(labels: set[str], pairs: set[frozenset[str]]) -> bool:
 # --- tests ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     ("features", "wanted"),
     [(ACROSS, ACROSS_KINDS), (LOOKING_BACK, LOOKING_BACK_KINDS)],
@@ -255,6 +256,7 @@ def test_nothing_looks_back_unless_asked_to() -> None:
         assert not any(word in text for word in ("PREV(", "PRIOR ", "SUM(", "AVG(")), text
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("features", [ACROSS, LOOKING_BACK], ids=["across", "look back"])
 def test_queries_are_valid_and_match_often_enough(features: frozenset[Feature]) -> None:
     """The compiler finds no mistake in them, and the reference finds matches for many."""

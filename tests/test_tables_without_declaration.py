@@ -45,6 +45,7 @@ def _code(matcher: celc.Matcher) -> str:
     return re.sub(r"\(line \d+\)", "", matcher.source.partition("CELC_VERSION")[2])
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_table_is_the_stream_that_declares_its_columns(query: str) -> None:
     """Byte for byte the same code, so nothing that runs a module can tell."""

@@ -96,6 +96,7 @@ def _expected(name: str, events: list[tuple[str, float | None]]) -> list[Row]:
     return [_row(iter([part])) for part in parts]
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "name",
     [

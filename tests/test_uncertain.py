@@ -224,6 +224,7 @@ def test_wrong_times_are_named(low: list[Any], high: list[Any], told: str) -> No
         compiled("SELECT * WHERE A ; B").match_table(table)
 
 
+@pytest.mark.long
 def test_memory_of_a_long_partition_is_that_of_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = 1 << 10
     monkeypatch.setattr(in_worlds, "_KEPT", kept)

@@ -51,6 +51,7 @@ def test_reference(name: str) -> None:
     assert sorted(lines) == sorted(lines_of(name))
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_compiled(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     query = query_file(name)

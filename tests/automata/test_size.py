@@ -133,7 +133,7 @@ FAMILIES: dict[str, Callable[[int], str]] = {
 # --- the claim ------------------------------------------------------------------------------------
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_states_are_linear_in_the_size(name: str) -> None:
     """Each event adds at most STATES_PER_EVENT; twice the size has at most twice as many states."""
@@ -149,7 +149,7 @@ def test_states_are_linear_in_the_size(name: str) -> None:
         assert after <= 2 * before + MORE_STATES
 
 
-@pytest.mark.each(4)
+@pytest.mark.each(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_two_formulas_together_have_no_more_states(seed: int) -> None:
     rng = random.Random(seed)

@@ -32,6 +32,7 @@ def _data(folder: Path, rows: int, keys: int) -> Data:
     return data
 
 
+@pytest.mark.long
 def test_answers_by_parts_are_those_of_all_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from papers.figures import Made, Sentence, bends_up, exponents, grows, slope
 _SCRIPTS = run.scripts()
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", _SCRIPTS)
 def test_sentences_hold_on_short_streams(name: str) -> None:
     with interpreted():

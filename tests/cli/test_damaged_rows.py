@@ -352,6 +352,7 @@ def told_of(files: DirtyFiles, rows: int) -> list[str]:
     ]
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_a_dirty_file_has_the_matches_of_its_clean_rows(ending: str, run: Any) -> None:
     rows = 12_000

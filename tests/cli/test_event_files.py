@@ -400,7 +400,7 @@ def long_file(path: Path, format: str, place: int, length: int, rows: int = 40) 
     return path
 
 
-@pytest.mark.each(4)
+@pytest.mark.each(5, values=False)
 @pytest.mark.parametrize("place", [0, 25, 39])
 @pytest.mark.parametrize("format", ["csv", "json"])
 @pytest.mark.parametrize("length", [3 << 20, 20 << 20])

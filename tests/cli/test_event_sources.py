@@ -559,7 +559,7 @@ def test_lines_that_come_slowly_are_handed_on(monkeypatch: pytest.MonkeyPatch) -
         os.close(reading)
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(8)
 @pytest.mark.parametrize(("number", "code"), [("INT", 130), ("TERM", 143)])
 @pytest.mark.parametrize("sent", ["", "type,key,id,ts\n", "type,key,id,ts\nA,k,1,2026-07-01\n"])
 def test_a_signal_ends_the_wait_for_standard_input(
@@ -634,6 +634,7 @@ def test_damaged_compressed_files(kind: str, suffix: str, run: Run) -> None:
         assert said.startswith(f"{name}: it is no {word} file, or a damaged one: "), said
 
 
+@pytest.mark.long
 def test_a_process_that_met_a_damaged_file_ends_in_order(tmp_path: Path) -> None:
     """A thread of Arrow that is left with a stream of Python would abort it at times."""
     put(tmp_path / "q.cel", QUERY)

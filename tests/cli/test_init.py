@@ -227,6 +227,7 @@ def test_it_samples_ten_million_rows_and_says_so(run: Any, tmp_path: Path) -> No
     assert re.search(r"^5,000,000 matches", answer, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_more_rows_than_are_read_are_told(run: Any, tmp_path: Path) -> None:
     text, answer = _ran(run, tmp_path, _many_rows(tmp_path, 200_000))
     assert text.startswith("-- Written by celc init from the first 100,000 rows of many.csv.\n")

@@ -199,7 +199,7 @@ COMMANDS = [
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_a_full_standard_output(
     arguments: list[str], files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -237,7 +237,7 @@ def test_a_reader_that_goes_away_has_read_enough(
     files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for arguments in COMMANDS[2:]:
+    for arguments in COMMANDS[2::2]:
         reading, writing_end = os.pipe()
         os.close(reading)
         ended = subprocess.run(
@@ -287,7 +287,7 @@ process()
 """
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(4, values=False)
 @pytest.mark.parametrize(
     ("number", "code", "said"),
     [
@@ -331,6 +331,7 @@ def test_a_run_that_is_stopped_leaves_the_file_as_it_was(
         assert target.read_bytes() == old
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_run_to_standard_output_that_is_stopped(
     number: signal.Signals, code: int, files: tuple[str, str]
@@ -419,7 +420,7 @@ def test_a_table_of_parameters_is_never_overwritten(
             assert table.read_text() == "id\n3\n"
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4, values=False)
 @pytest.mark.parametrize("options", [[], ["--force"]])
 @pytest.mark.parametrize("streams", ["< events.jsonl", ">> events.jsonl", "1<> events.jsonl"])
 def test_events_that_the_shell_opens_are_never_overwritten(

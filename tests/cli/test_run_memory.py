@@ -40,6 +40,7 @@ def _rows(count: int = 400) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("key", ["id", "note", "note, id", "id, note"])
 def test_the_rows_are_the_same(
     key: str, written: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

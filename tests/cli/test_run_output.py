@@ -183,7 +183,7 @@ def read_all(reading: int) -> str:
 # --- rows that flow -------------------------------------------------------------------------------
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(3, values=False)
 @pytest.mark.parametrize("format", ["json", "csv"])
 @pytest.mark.parametrize("given", ["json", "csv"])
 def test_matches_are_written_while_events_are_still_to_come(

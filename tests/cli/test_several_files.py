@@ -251,6 +251,7 @@ QUERY chain: SELECT * FROM plain, S WHERE plain ; B
 """
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("order", ["sorted", "sorted for all", "by id", "mixed"])
 def test_several_queries_read_their_events_once(
     order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any

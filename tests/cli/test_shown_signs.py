@@ -84,6 +84,7 @@ def test_every_text_of_json_means_the_same() -> None:
 _FORMATS = ("table", "json", "csv")
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -81,6 +81,7 @@ def test_imports_of_golden_modules_are_what_they_use(path: Path) -> None:
     _assert_exact(path.read_text("utf-8"))
 
 
+@pytest.mark.each(2)
 @pytest.mark.usefixtures("_as_written")
 @pytest.mark.parametrize("each", [12, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("stem", case_stems())

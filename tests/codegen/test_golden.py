@@ -92,7 +92,7 @@ def test_generated_module_of_row_patterns(name: str, update: bool, tmp_path: Pat
         compare(_GOLDEN / name / f"{stage}.txt", shown.read_text("utf-8"), update)
 
 
-@pytest.mark.each(5)
+@pytest.mark.each(10)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_black_decides_the_layout_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """So another version of black, or none, makes a module that does the same."""
@@ -126,6 +126,7 @@ def test_the_papers_iteration_fits_on_two_screens() -> None:
     assert len((_GENERATED / "q4.py").read_text("utf-8").splitlines()) <= 176
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_text_does_not_depend_on_hashing(seed: str, tmp_path: Path) -> None:
     made = tmp_path / "alarm.py"

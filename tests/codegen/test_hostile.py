@@ -192,7 +192,7 @@ def benign() -> str:
         return celc.compile(_query(BENIGN)).source
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(5)
 @pytest.mark.parametrize("word", HOSTILE)
 def test_names_and_texts(word: str, benign: str) -> None:
     """The module differs from one with harmless names in string literals and comments only."""
@@ -217,7 +217,7 @@ def _plain_shapes() -> dict[str, Any]:
         return {engine: _shape(matcher.source) for engine, matcher in engines(plain).items()}
 
 
-@pytest.mark.each(4)
+@pytest.mark.each(9)
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
 def test_general_engine(piece: str) -> None:
     """The other way to lay a module out; two queries, so that names head comments as well."""
@@ -233,7 +233,7 @@ def test_general_engine(piece: str) -> None:
 
 
 @pytest.mark.filterwarnings("default::celc_runtime.EventWarning")
-@pytest.mark.each(4)
+@pytest.mark.each(9)
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
 def test_command_line_with_hostile_names(
     piece: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
@@ -345,7 +345,7 @@ LARGE_FILES: dict[str, tuple[bytes, int, str]] = {
 """All commands read them alike, and none goes further with the first two."""
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(5)
 @pytest.mark.parametrize(
     ("command", "name"),
     [
@@ -568,7 +568,7 @@ SIZES: dict[str, tuple[str, str | None]] = {
 LONG_LISTS = ("IN of numbers", "IN of texts", "NOT IN of numbers")
 
 
-@pytest.mark.each(4)
+@pytest.mark.each(7)
 @pytest.mark.parametrize("size", [size for size in SIZES if size not in LONG_LISTS])
 def test_sizes(size: str, tmp_path: Path, capsys: Any) -> None:
     """The whole compiler: it takes a text of this size, or says what is wrong; neither hangs."""

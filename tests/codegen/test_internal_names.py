@@ -88,7 +88,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 pytestmark = pytest.mark.filterwarnings("ignore::celc_runtime.EventWarning")
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(5, values=False)
 @pytest.mark.parametrize(
     "third", [0, *(pytest.param(third, marks=pytest.mark.long) for third in (1, 2))]
 )
@@ -149,6 +149,7 @@ def test_messages_number_rows_as_they_were_given(given: bool) -> None:
         query.match_table(spoilt)
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("label", ["\0", "\0role 0", "\0role 1", "\0absent", "\0round 0", "pos"])
 def test_a_label_may_be_called_anything(label: str) -> None:
     """What marks the roles in conditions across events is no label."""

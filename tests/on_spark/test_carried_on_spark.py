@@ -95,7 +95,7 @@ def test_columns_of_other_types_are_refused_before_any_task(spark: Any) -> None:
         query.match(changed)
 
 
-@long_over_connect
+@pytest.mark.long
 def test_streams_keep_them_over_a_restart(spark: Any, tmp_path: Path) -> None:
     """In the state, in matches and in late events."""
     with settings(spark, SETTINGS):

@@ -19,7 +19,7 @@ import pytest
 from cases_io import Case, lasting_in, load_cases
 from celc_runtime import CompiledQuery, finish
 from chosen_cases import some_cases
-from conftest import ON_SPARK, long_over_connect
+from conftest import ON_SPARK
 from engines import as_on_spark, interpreted, only_query
 from reference import as_expected, evaluate
 from spark_routes import told
@@ -282,7 +282,7 @@ def test_all_cases_of_events_that_last(spark: Any, tmp_path: Path) -> None:
     assert not problems, "\n".join(problems)
 
 
-@long_over_connect
+@pytest.mark.long
 def test_events_that_last(spark: Any, tmp_path: Path) -> None:
     """One whose matches wait for an absence at their end, and one that `finish` ends."""
     first, last = _lasting_cases()[0], _lasting_cases()[-5]
@@ -313,19 +313,13 @@ def test_some_queries(spark: Any, tmp_path: Path) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        # `test_streams` has others that end.
-        pytest.param(30, id="one"),
-        pytest.param(1, id="thirty", marks=pytest.mark.long),
-    ],
-)
-def test_streams_that_end(step: int, spark: Any, tmp_path: Path) -> None:
-    """A stream for each query; what it leaves in its state at the end is run by `finish`."""
+@pytest.mark.long
+def test_streams_that_end(spark: Any, tmp_path: Path) -> None:
+    """A stream for each query; what it leaves in its state at the end is run by `finish`. The suite
+    has others that end in `test_streams` and `test_many_queries_on_streams`."""
     problems = []
     with settings(spark, SETTINGS):
-        for number, case in enumerate(_thirty_cases()[::step]):
+        for number, case in enumerate(_thirty_cases()):
             problems += _finished(spark, tmp_path / str(number), case, number)
     assert not problems, "\n".join(problems)
 

@@ -33,7 +33,7 @@ def _frame(spark: Any, case: Case) -> Any:
     return _frames[key]
 
 
-def _routes(other: str) -> list[Any]:
+def _routes(other: str = "match") -> list[Any]:
     """`match` and another route; the rest is marked `long`, and over Connect the other one too.
 
     Each route has a plan of its own, which is the same for all queries: thirty of them take it.
@@ -45,7 +45,16 @@ def _routes(other: str) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("route", _ROUTES)
+@pytest.mark.parametrize(
+    "route",
+    [
+        pytest.param(
+            route,
+            marks=[pytest.mark.long] if ON_SPARK == "connect" and "positions" in route else [],
+        )
+        for route in _ROUTES
+    ],
+)
 def test_thirty_queries(route: str, spark: Any) -> None:
     """By `match`; by the others, and over Connect, each route has a share of them: it is the same
     plan. `test_all_cases` is the long run of all."""
@@ -99,7 +108,7 @@ def test_absences_at_the_end(route: str, spark: Any) -> None:
 
 
 @long_over_connect
-@pytest.mark.parametrize("route", _routes("arrow"))
+@pytest.mark.parametrize("route", _routes())
 def test_aggregates_decimals_quantifiers_joined_texts_and_states(route: str, spark: Any) -> None:
     """A few queries by each route, of those that call what the file declares, those about DECIMALs,
     those with SOME and EVERY, those that join texts of several events, and those whose states are

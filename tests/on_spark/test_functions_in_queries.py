@@ -9,6 +9,7 @@ from typing import Any
 import clocks_and_bytes
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from stream_routes import SETTINGS, files, run, settings
 
 import celc
@@ -117,6 +118,7 @@ def test_many_queries_rules_and_queries_over_queries(spark: Any) -> None:
     assert sorted(row["query"] for row in found) == ["a", "a", "b", "b"]
 
 
+@pytest.mark.long
 def test_streams(spark: Any, tmp_path: Path) -> None:
     with settings(spark, SETTINGS):
         query = celc.compile(f"{TEXT}{SAME}{KEYS} WITHIN 3 HOURS", order_by="ts")

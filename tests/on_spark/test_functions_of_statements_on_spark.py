@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from conftest import long_over_connect
 from spark_routes import has_table_functions
 from sql_statements import FOLDER, TABLES, Statement, statements
 from statement_functions import DECLARED, functions, registered
@@ -38,6 +39,7 @@ def _answer(session: Any, text: str) -> Any:
 
 
 @pytest.mark.parametrize("statement", _SLICE, ids=str)
+@long_over_connect
 def test_some_statements(session: Any, statement: Statement) -> None:
     assert statement.wrong_table(_answer(session, DECLARED + statement.text).toArrow()) == []
 
@@ -48,6 +50,7 @@ def test_all_statements(session: Any, statement: Statement) -> None:
     assert statement.wrong_table(_answer(session, DECLARED + statement.text).toArrow()) == []
 
 
+@long_over_connect
 def test_a_clause_below_lateral(session: Any) -> None:
     clause = (
         "MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES COUNT(*) AS n "

@@ -60,7 +60,7 @@ def rows(request: Any) -> int:
 
 
 @long_over_connect
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("type", TYPES, ids=lambda one: one.value)
 def test_both_computations_have_the_same_values(
     far_session: Any, type: DataType, rows: int, tmp_path: Any
@@ -98,7 +98,7 @@ def _nested(inner: str, around: str, depth: int) -> str:
     return inner
 
 
-@long_over_connect
+@pytest.mark.long
 def test_functions_deep_in_each_other_have_the_same_values(far_session: Any) -> None:
     """Long values have names in the text of SQL (`celc.relational.derived`)."""
     deep = (

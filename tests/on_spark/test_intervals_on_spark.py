@@ -35,12 +35,14 @@ _NOON = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
 _SECONDS = (None, 1, 30, -5, 1)
 
 
-def _query(text: str, **options: Any) -> Any:
+def query_of_jobs(text: str, **options: Any) -> Any:
+    """A query over `JOBS`, run as plain Python."""
     with interpreted():
         return only_query(celc.compile(JOBS + text, order_by="ts", positions=True, **options))
 
 
-def _jobs(rows: int = 120) -> pa.Table:
+def jobs(rows: int = 120) -> pa.Table:
+    """Events of `JOBS`, seven seconds apart."""
     micros = [_SECONDS[n * n % 7 % 5] for n in range(rows)]
     took = pa.array([None if s is None else s * 1_000_000 for s in micros], pa.int64())
     times = [_NOON + dt.timedelta(seconds=7 * n) for n in range(rows)]
@@ -60,7 +62,7 @@ def _rows(table: pa.Table) -> list[str]:
 
 
 def test_every_batch_route(spark: Any) -> None:
-    query, table = _query(LATE), _jobs()
+    query, table = query_of_jobs(LATE), jobs()
     wanted = query.match_table(table)
     assert len(wanted) > 20
     events = spark.createDataFrame(table)
@@ -95,11 +97,11 @@ _CONDITIONS = (
 @long_over_connect
 def test_rows_are_left_out_by_their_durations(spark: Any) -> None:
     """Spark decides every condition but the one with arithmetic, and the answers are the same."""
-    table = _jobs(60)
+    table = jobs(60)
     events = spark.createDataFrame(table)
     asked, found, wanted = 0, {}, {}
     for condition in _CONDITIONS:
-        query = _query(
+        query = query_of_jobs(
             f"SELECT x[n] FROM Jobs WHERE Started AS x FILTER {condition} WITHIN 5 SECONDS [ts]"
         ).with_options(positions=False)
         asked += bool(query.plan.source.relevant[0].ways)
@@ -130,7 +132,7 @@ def test_durations_of_other_fields(spark: Any) -> None:
     """Whatever Spark calls a duration of days to seconds, it is an INTERVAL."""
     frames, wanted = {}, {}
     for fields, unit in _FIELDS.items():
-        query = _query(
+        query = query_of_jobs(
             f"SELECT x[n] FROM Jobs WHERE Started AS x FILTER x.took >= {unit} SECONDS "
             "PARTITION BY took WITHIN 5 SECONDS [ts]"
         ).with_options(positions=False)
@@ -150,16 +152,16 @@ def test_durations_of_other_fields(spark: Any) -> None:
 
 
 def test_numbers_are_no_durations(spark: Any) -> None:
-    events = spark.createDataFrame(_jobs(3)).selectExpr("* EXCEPT (took)", "1L AS took")
+    events = spark.createDataFrame(jobs(3)).selectExpr("* EXCEPT (took)", "1L AS took")
     with pytest.raises(EventError, match=r"timestamp_micros\(n\) - timestamp_micros\(0\)"):
-        _query(LATE).match(events)
+        query_of_jobs(LATE).match(events)
     mended = events.selectExpr(
         "* EXCEPT (took)", "timestamp_micros(took) - timestamp_micros(0) AS took"
     )
-    assert _query(LATE).match(mended).toArrow().num_rows == 0
+    assert query_of_jobs(LATE).match(mended).toArrow().num_rows == 0
 
 
-@long_over_connect
+@pytest.mark.long
 def test_streams_keep_durations(spark: Any, tmp_path: Path) -> None:
     """In the state, as a key, in matches and in late events."""
     with settings(spark, SETTINGS):
@@ -167,7 +169,7 @@ def test_streams_keep_durations(spark: Any, tmp_path: Path) -> None:
 
 
 def _stream_keeps_durations(spark: Any, folder: Path) -> None:
-    query, table = _query(LATE), _jobs(80)
+    query, table = query_of_jobs(LATE), jobs(80)
     last = table.slice(79).set_column(
         1, "ts", pa.array([_NOON + dt.timedelta(days=9)], pa.timestamp("us", "UTC"))
     )

@@ -100,7 +100,7 @@ def test_all_cases_of_the_class(way: Any, spark: Any) -> None:
         pytest.param(range(21_000, 21_100), id="more", marks=pytest.mark.long),
     ],
 )
-@long_over_connect
+@pytest.mark.long
 def test_random_queries(seeds: range, spark: Any) -> None:
     """Against the reference: one stream by `plan="joins"`, the next by the printed statement."""
     tally = Tally()

@@ -122,7 +122,7 @@ def _problems(cases: list[Case], way: Way, layout: str, spark: Any, folder: Path
     return problems_of(cases, way, lambda rows: _LAYOUTS[layout](spark, rows, folder))
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(3)
 @pytest.mark.parametrize("layout", _LAYOUTS)
 def test_partitions(layout: str, cases: list[Case], spark: Any, tmp_path: Path) -> None:
     """The cases of a query as partitions of one table."""
@@ -130,7 +130,8 @@ def test_partitions(layout: str, cases: list[Case], spark: Any, tmp_path: Path) 
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("layout", ["shuffled", "in small files"])
+@pytest.mark.each(2)
+@pytest.mark.parametrize("layout", ["in small files", "shuffled"])
 def test_whole_streams(layout: str, cases: list[Case], spark: Any, tmp_path: Path) -> None:
     """Each case alone, of queries without PARTITION BY, in one task."""
     alone = [case for case in cases if "PARTITION" not in case.query][::4]

@@ -33,12 +33,13 @@ def _table(query: CompiledQuery, case: Case) -> pa.Table:
 
 
 @long_over_connect
+@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("route", share([name for name in ROUTES if name != "sorting sql"], 4))
-def test_cases(route: str, spark: Any) -> None:
+def test_cases(route: str, each: int, spark: Any) -> None:
     if "sql" in route and not has_table_functions():
         return
-    # One job for each way; by `match` all cases. The suite has that one, and SQL.
-    cases = _CASES if route == "match" else _CASES[len(route) % 3 :: 3]
+    # One job for each way. The suite has `match` and SQL.
+    cases = _CASES[len(route) % each :: each]
     queries = [_query(case) for case in cases]
     tables = [_table(query, case) for query, case in zip(queries, cases, strict=True)]
     frames = [spark.createDataFrame(table) for table in tables]

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError, PlanWarning
-from conftest import ON_SPARK
+from conftest import ON_SPARK, long_over_connect
 from engines import as_on_spark
 
 import celc
@@ -84,6 +84,7 @@ def test_all_at_once_is_each_alone(spark: Any) -> None:
     assert _sorted(rows.toArrow().to_pylist()) == _sorted(wanted.toArrow().to_pylist())
 
 
+@long_over_connect
 def test_queries_with_one_order_take_one_shuffle(spark: Any) -> None:
     module, events = _module(("hot", "named", "total")), _events(200)
     frame = spark.createDataFrame(events.to_pandas())

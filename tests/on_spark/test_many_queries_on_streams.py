@@ -70,15 +70,17 @@ def module() -> Any:
         return celc.compile(_TEXT.replace("OR alone AS h", ""), order_by="ts")
 
 
-def _written(spark: Any, make: Callable[[], Any], folder: Path) -> tuple[Any, list[Any]]:
-    """What a stream writes that stops and is started again, and `finish`; and its progress."""
+def _written(
+    spark: Any, make: Callable[[], Any], folder: Path, *, starts: int
+) -> tuple[Any, list[Any]]:
+    """What a stream writes that is started so many times, and `finish`; and its progress."""
     checkpoint = str(folder / "checkpoint")
 
     def write(batch: Any, number: int) -> None:
         batch.write.mode("overwrite").parquet(str(folder / "out" / f"batch={number}"))
 
     progress: list[Any] = []
-    for _ in range(2):
+    for _ in range(starts):
         stream = make()
         writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
         progress += finished(writer)
@@ -112,7 +114,7 @@ def test_all_queries_of_a_module(spark: Any, module: Any, tmp_path: Path) -> Non
         write_files(tmp_path / "in", [table(second)], first=1)
         return stream
 
-    found, progress = _written(spark, make, tmp_path)
+    found, progress = _written(spark, make, tmp_path, starts=1)
     counted = sums(progress, "celc_match_all")
     assert counted["late"] == 0
     for name, query in module.queries.items():
@@ -123,7 +125,7 @@ def test_all_queries_of_a_module(spark: Any, module: Any, tmp_path: Path) -> Non
         _same(module.rows(found, name), wanted)
 
 
-@long_over_connect
+@pytest.mark.long
 def test_a_chain_and_its_late_events(spark: Any, module: Any, tmp_path: Path) -> None:
     """An event that is late for one of the queries comes out once, and no query reads it."""
     rows = events(90, keys=3)
@@ -136,7 +138,7 @@ def test_a_chain_and_its_late_events(spark: Any, module: Any, tmp_path: Path) ->
             files(spark, tmp_path / "in"), tiebreak="row", watermark="2 seconds", late="side"
         )
 
-    found, progress = _written(spark, make, tmp_path)
+    found, progress = _written(spark, make, tmp_path, starts=2)
     assert sums(progress, "celc_both")["late"] == 2
     matches, refused = split_late(found)
     as_table = module.both.with_options(at_end="closed", positions=False, tiebreak="row")
@@ -152,7 +154,7 @@ def test_a_chain_and_its_late_events(spark: Any, module: Any, tmp_path: Path) ->
 
 
 @pytest.mark.filterwarnings("ignore:the checkpoint was begun")
-@long_over_connect
+@pytest.mark.long
 def test_a_module_that_changes(spark: Any, tmp_path: Path) -> None:
     """One query goes on, one is taken out and one begins, in operators of two keys."""
     head, hot, alone, anywhere = (

@@ -154,6 +154,7 @@ def test_time_ranges_have_the_ids_of_the_whole(spark: Any) -> None:
     assert len({*wanted}) == len(wanted) > 50
 
 
+@pytest.mark.long
 def test_a_stream_that_starts_anew_goes_on_with_the_same_ids(spark: Any, tmp_path: Path) -> None:
     """A query (with a column for a single event's attribute) that is compiled again goes on from
     the state, and `finish` ends it."""

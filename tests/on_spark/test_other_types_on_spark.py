@@ -20,7 +20,9 @@ QUERY = "SELECT a.v AS v FROM S WHERE {} PARTITION BY id WITHIN 3 HOURS [ts]"
 DDL = "type STRING, id BIGINT, ts TIMESTAMP, v BIGINT, w BIGINT"
 
 
-def _instants(table: pa.Table) -> pa.Table:
+def instants_of_others(rows: int = 120) -> pa.Table:
+    """Events of declared and of other types, half an hour apart, as instants."""
+    table = _table(random.Random(3), rows)
     times = table.column("ts").cast(pa.timestamp("us", "UTC"))
     return table.set_column(2, "ts", times)
 
@@ -41,7 +43,7 @@ def _wanted(query: celc.Matcher, table: pa.Table) -> list[Any]:
     "formula", ["A AS a : OTHER : B", "A AS a ; !OTHER ; B", "A AS a ; OTHER ; B"]
 )
 def test_batches_and_sql(spark: Any, formula: str) -> None:
-    table = _instants(_table(random.Random(3), 120))
+    table = instants_of_others()
     events = spark.createDataFrame(table)
     query = celc.compile(OTHER + QUERY.format(formula))
     wanted = _wanted(query, table)
@@ -61,7 +63,7 @@ def test_batches_and_sql(spark: Any, formula: str) -> None:
 
 
 def test_many_and_statements(spark: Any, tmp_path: Path, capsys: Any) -> None:
-    table = _instants(_table(random.Random(3), 120))
+    table = instants_of_others()
     events = spark.createDataFrame(table)
     text = OTHER + "".join(
         f"QUERY {name}: {QUERY.format(formula)}\n"
@@ -82,8 +84,9 @@ def test_many_and_statements(spark: Any, tmp_path: Path, capsys: Any) -> None:
     assert "cannot tell which event types EVENT OTHER { } stands for" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_streams(spark: Any, tmp_path: Path) -> None:
-    table = _instants(_table(random.Random(3), 120))
+    table = instants_of_others()
     late = table.slice(119).set_column(
         2, "ts", pa.array([1_900_000_000_000_000], pa.int64()).cast(table.schema.field(2).type)
     )

@@ -101,6 +101,7 @@ def test_errors_in_words(spark: Any) -> None:
             _query(f"{name}(x.v)").match(events).collect()
 
 
+@pytest.mark.long
 def test_a_stream_begins_anew(spark: Any, tmp_path: Path) -> None:
     """Each run ends, and the next one goes on with its checkpoint."""
     query = _query("close(x.v, y.v)")

@@ -91,7 +91,7 @@ _PLANS = [
 ]
 
 
-@pytest.mark.parametrize("text", share(_PLANS, 2 if ON_SPARK == "classic" else 4))
+@pytest.mark.parametrize("text", share(_PLANS, 3 if ON_SPARK == "classic" else len(_PLANS)))
 def test_every_plan_gives_the_rows_of_a_table(text: str, spark: Any) -> None:
     query, rules = _query(text), _rules()
     wanted = _wanted(query, rules)
@@ -125,6 +125,7 @@ def test_rows_of_no_rule_stay_in_spark(text: str, spark: Any) -> None:
     assert (filtered in query.explain_plan(frame, rule=rules)) == ("EVENTS" not in text)
 
 
+@long_over_connect
 def test_rows_of_no_rule_are_numbered_and_left_out(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,7 +171,7 @@ def test_many_values_are_asked_for_before_rows_are_moved(spark: Any) -> None:
     assert sorted(map(repr, found)) == wanted
 
 
-@pytest.mark.parametrize("type", ["STRING", "LONG", pytest.param("INT", marks=pytest.mark.long)])
+@pytest.mark.parametrize("type", share(["STRING", "LONG", "INT"], 3, first=1))
 @long_over_connect
 def test_very_many_values_are_looked_up_by_their_hashes(type: str, spark: Any) -> None:
     arrow = {"STRING": pa.string(), "LONG": pa.int64(), "INT": pa.int32()}[type]
@@ -243,7 +244,7 @@ def test_large_tables_are_sent(spark: Any) -> None:
     assert _rows(query.match(spark.createDataFrame(_quotes()), rule=rules)) == wanted
 
 
-@long_over_connect
+@pytest.mark.long
 def test_a_stream_gives_the_rows_of_a_table(spark: Any, tmp_path: Path) -> None:
     stream = _STREAM.replace("ts: LONG", "ts: TIMESTAMP")
     text = f"{_RISES} PARTITION BY venue WITHIN 30 SECONDS"
@@ -306,6 +307,7 @@ def test_what_does_not_fit_is_an_error(spark: Any) -> None:
         query.register(spark)
 
 
+@long_over_connect
 def test_cases(spark: Any) -> None:
     """Cases in one job."""
     step = 4 if ON_SPARK == "classic" else 8

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from celc_runtime import finish
-from conftest import long_over_connect
 from engines import interpreted
 from stream_routes import SETTINGS, events, files, finished, parts, settings, table, write_files
 
@@ -91,7 +90,7 @@ def test_all_rules_of_a_batch(spark: Any, module: Any, tmp_path: Path) -> None:
     assert _counted(one) == _counted(_alone("pair2").match_table(given))
 
 
-@long_over_connect
+@pytest.mark.long
 def test_all_rules_of_a_stream(spark: Any, module: Any, tmp_path: Path) -> None:
     rows = events(120, keys=4)
     write_files(tmp_path / "in", [table(part) for part in parts(rows, 2)])

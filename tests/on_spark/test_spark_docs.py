@@ -20,8 +20,13 @@ _SHOWN = {
 }
 
 
+def _marked(page: str) -> Any:
+    """What this page shows, `test_slices_on_spark` runs as well."""
+    return pytest.param(page, marks=[pytest.mark.long] if page == "slices.md" else [])
+
+
 @long_over_connect
-@pytest.mark.parametrize("page", _SHOWN)
+@pytest.mark.parametrize("page", [_marked(page) for page in _SHOWN])
 def test_sessions(page: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sessions of a page are one; the files that it shows are there."""
     monkeypatch.chdir(tmp_path)

@@ -14,6 +14,7 @@ from typing import Any
 import celc_runtime
 import pytest
 from celc_runtime.spark.progress import Line
+from conftest import long_over_connect
 from engines import interpreted, only_query
 
 import celc
@@ -82,6 +83,7 @@ def test_one_line_for_the_first_action(spark: Any, query: Any) -> None:
     assert out.getvalue().count("pairs") == 1
 
 
+@long_over_connect
 def test_undecided_matches_are_counted(spark: Any) -> None:
     """Each of a hundred events waits for ten later ones; the last ten, and the clock's own, do not
     see their end. No match and no column more comes out."""

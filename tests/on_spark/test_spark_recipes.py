@@ -14,6 +14,7 @@ from test_recipes import STREAMS, random_events
 ONE_TASK = {"spark.sql.shuffle.partitions": "1"}
 
 
+@pytest.mark.each(3)
 @long_over_connect
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.filterwarnings("ignore:.*undecided")

@@ -133,6 +133,7 @@ def test_partitions_in_one_table_need_their_order(queries: Any, spark: Any) -> N
     assert found.num_rows == len(as_on_spark(queries["fires"]).match_table(_table()))
 
 
+@long_over_connect
 def test_a_table_that_is_spread_and_sorted_needs_no_partition_by(queries: Any, spark: Any) -> None:
     """Spark hands over whole batches, and the run sees where a partition ends."""
     spread = "SELECT * FROM events DISTRIBUTE BY station SORT BY station"
@@ -150,6 +151,7 @@ def test_a_table_that_is_spread_and_sorted_needs_no_partition_by(queries: Any, s
         "(TABLE(unsorted) WITH SINGLE PARTITION)",
     ],
 )
+@long_over_connect
 def test_a_function_that_sorts(call: str, queries: Any, spark: Any) -> None:
     """Rows in no order; positions are those in the partitions."""
     numbered = queries["fires"].with_options(positions=True)
@@ -233,6 +235,7 @@ def test_a_dataframe_is_a_clock(queries: Any, spark: Any) -> None:
         query.with_options(clock=events.limit(0))
 
 
+@long_over_connect
 def test_nan_is_one_partition(spark: Any) -> None:
     """Spark makes an instance for each row of it."""
     text = (
@@ -250,6 +253,7 @@ def test_nan_is_one_partition(spark: Any) -> None:
     assert sorted(map(tuple, found)) == [(0, 2), (1, 4), (2, 3), (5, 6)]
 
 
+@long_over_connect
 def test_nan_is_no_partition_of_matches_that_wait(spark: Any) -> None:
     """The first row of several would be told without the others."""
     text = (

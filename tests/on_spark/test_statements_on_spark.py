@@ -43,6 +43,7 @@ def _views(session: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("statement", _SLICE, ids=str)
+@long_over_connect
 def test_some_statements(session: Any, statement: Statement) -> None:
     assert statement.wrong_table(_answer(session, statement.text).toArrow()) == []
 

@@ -139,7 +139,7 @@ PARTITION BY [other, id] WITHIN 6 SECONDS [ts] CONSUME BY PARTITION
 """
 
 
-@long_over_connect
+@pytest.mark.long
 def test_a_key_by_the_type_of_the_event(spark: Any, tmp_path: Path) -> None:
     """`other` is the partition of B, and a number that says nothing in rows of A."""
     with interpreted():
@@ -175,7 +175,6 @@ def test_a_key_by_the_type_of_the_event(spark: Any, tmp_path: Path) -> None:
 # --- one after another ----------------------------------------------------------------------------
 
 
-@long_over_connect
 def test_a_stream_gives_what_match_gives(spark: Any, tmp_path: Path) -> None:
     """No partitions, no positions, by pandas, on events shuffled within the watermark's delay.
 

@@ -110,6 +110,7 @@ WHERE A+ ; B PARTITION BY id WITHIN 3 SECONDS [ts]"""
 _COLLAPSED = "SELECT COLLAPSED A[v], B WHERE A+ ; B PARTITION BY id WITHIN 3 SECONDS [ts]"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", share([_TOTAL, _COLLAPSED, f"{_TOTAL} PER 3 SECONDS"], 3))
 def test_streams_give_the_rows_of_a_table(text: str, spark: Any, tmp_path: Path) -> None:
     one, rows = query(text, tiebreak="row"), events(90, 4)

@@ -177,7 +177,7 @@ def _cases_of_streams() -> list[Case]:
     ]
 
 
-@long_over_connect
+@pytest.mark.long
 def test_some_cases_as_streams(spark: Any, tmp_path: Path) -> None:
     chosen = [case for case in _cases_of_streams() if case.expected][::56]
     assert chosen

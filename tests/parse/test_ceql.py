@@ -45,6 +45,7 @@ def answer(query: str, events: list[dict[str, Any]]) -> list[tuple[int, int, dic
     return [(row["start"], row["end"], row["labels"]) for row in rows]
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "formula",
     [

@@ -97,13 +97,13 @@ def wrong_offers(query: Query, text: str, *, alone: bool) -> list[str]:
     ]
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(6)
 @pytest.mark.parametrize("query", ALL, ids=[query.name for query in ALL])
 def test_no_offered_text_is_a_mistake(query: Query) -> None:
     assert not wrong_offers(query, query.text, alone=True)
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_nor_is_it_in_queries_with_a_change(seed: int) -> None:
     rng = random.Random(seed)
@@ -115,7 +115,7 @@ def test_nor_is_it_in_queries_with_a_change(seed: int) -> None:
     assert not wrong, "\n".join(wrong[:3])
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_changes_come_to_an_end(seed: int) -> None:
     """Where each error offers a change, the query after all of them has no error, or others: made

@@ -161,7 +161,8 @@ def answerable() -> list[Query]:
     return [query for query in ALL if any(compared(query, query.text, random.Random(1)))]
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [0, 1])
 def test_offers_for_queries_with_a_change(answerable: list[Query], seed: int) -> None:
     rng, codes = random.Random(seed), Counter[str]()
     wrong = []

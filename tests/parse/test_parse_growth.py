@@ -65,6 +65,7 @@ def refuse(text: str) -> None:
         str(problem)
 
 
+@pytest.mark.each(2, values=False)
 @pytest.mark.parametrize("each", [6, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_steps_grow_with_the_text(beginning: str, each: int) -> None:

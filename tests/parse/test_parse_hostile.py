@@ -133,6 +133,7 @@ def test_megabyte_of_a_chain() -> None:
     assert in_time("A;" * (MEGABYTE // 2)) == ["too-long"]
 
 
+@pytest.mark.long
 def test_the_longest_text() -> None:
     links = MAX_TOKENS // 2 - 1
     tree = formula_of(in_time("A" + ";A" * links))

@@ -362,7 +362,7 @@ def test_strategies_and_items(plan: str, select: str, clauses: str) -> None:
     compare(body)
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(6)
 @pytest.mark.parametrize("strategy", ["NXT", "LAST", "MAX"])
 @pytest.mark.parametrize(
     "formula",

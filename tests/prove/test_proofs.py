@@ -50,6 +50,7 @@ def test_a_query_of_single_events() -> None:
     assert found["core formula → normal form"] == "bounded"
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     ("query", "ties"),
     [
@@ -72,7 +73,7 @@ def test_steps_share_what_is_known_of_one_normal_form_alone() -> None:
     assert of_another[of_form] == "wrong"
 
 
-@pytest.mark.each(4)
+@pytest.mark.each(8)
 @pytest.mark.parametrize(
     ("query", "values"),
     [

@@ -238,7 +238,7 @@ H,3,20.0,2026-07-01 12:09:00
 '''"""
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize(
     ("query", "fault", "given", "expected", "clause"),
     [

@@ -497,12 +497,13 @@ def test_it_is_the_papers_reading(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [7, *(pytest.param(seed, marks=pytest.mark.long) for seed in (8, 9, 10))]
+    ("seed", "formulas"),
+    [(7, 500), *(pytest.param(seed, 1500, marks=pytest.mark.long) for seed in (7, 8, 9, 10))],
 )
-def test_random_formulas_are_read_as_in_the_paper(seed: int) -> None:
+def test_random_formulas_are_read_as_in_the_paper(seed: int, formulas: int) -> None:
     rng = random.Random(seed)
     read_well = changed = matching = 0
-    for _ in range(1500):
+    for _ in range(formulas):
         text = random_formula(rng, rng.choice([2, 3, 3]))
         if len(text) > 110:
             continue
@@ -521,7 +522,7 @@ def test_random_formulas_are_read_as_in_the_paper(seed: int) -> None:
         read_well += 1
         changed += formula != query.formula
         matching += bool(expected)
-    assert min(read_well, changed, matching) > 100
+    assert min(read_well, changed, matching) > formulas // 15
 
 
 # --- end to end -----------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ def test_cases_by_machine_code(case: RowCase) -> None:
     assert same(case, rows_of(found)), found.to_pylist()
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "case", [c for c in _CASES if c.expected is not None and c.partition][::3], ids=str
 )
@@ -297,7 +298,7 @@ def test_two_passes_take_a_step_a_row_whatever_the_nesting() -> None:
     assert compiled(text).match_table(table).num_rows == 0
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize(
     ("pattern", "rows", "matches"),
     [

@@ -243,6 +243,7 @@ def _left_out(rng: random.Random) -> frozenset[Feature]:
     return frozenset(left_out)
 
 
+@pytest.mark.machine_code
 @settings(max_examples=10, derandomize=True)
 @given(st.randoms(use_true_random=False))
 def test_random_queries_drawn_by_hypothesis(rng: random.Random) -> None:
@@ -256,9 +257,10 @@ def test_more_random_queries_drawn_by_hypothesis(rng: random.Random) -> None:
     check(rng, Tally(), depth=3, streams=4)
 
 
+@pytest.mark.machine_code
 @pytest.mark.parametrize(
     ("first", "seeds"),
-    [(0, 40), *(pytest.param(first, 110, marks=pytest.mark.long) for first in (0, 110))],
+    [(0, 24), *(pytest.param(first, 110, marks=pytest.mark.long) for first in (0, 110))],
 )
 def test_random_queries_of_seeds(first: int, seeds: int) -> None:
     """As many again and more, less alike: hypothesis prefers small numbers."""
@@ -379,6 +381,7 @@ SELECT * WHERE A ; B PARTITION BY id WITHIN 4 [ts] CONSUME BY ANY
 """
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("type_", ["LONG", "DOUBLE"])
 def test_partitions_with_clocks_of_their_own(type_: str) -> None:
     """Partitions interleave by one column, and WITHIN is measured on another.

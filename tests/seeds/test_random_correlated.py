@@ -124,6 +124,7 @@ _SLICES = {"and": range(5), "nested": range(5), "absent": range(5)}
 _BY_NUMBA = {"and": range(900, 902), "nested": range(900, 902), "absent": range(900, 902)}
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_queries(kind: str) -> None:
     tally = Counts()
@@ -133,6 +134,7 @@ def test_random_queries(kind: str) -> None:
     assert len(tally.by_definition) <= 2 * len(tally.texts) // 3, tally
 
 
+@pytest.mark.each(3, values=False)
 @pytest.mark.parametrize("seeds", [3, pytest.param(60, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_queries_as_streams(kind: str, seeds: int) -> None:

@@ -18,10 +18,10 @@ from test_random_totals import answered
 from celc.options import Options
 
 
-@pytest.mark.parametrize("first", share(range(0, 80, 20), 4))
+@pytest.mark.parametrize("first", share(range(0, 80, 10), 8))
 def test_random_decimals(first: int) -> None:
     compared = matched = 0
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 10):
         rng = random.Random(seed)
         text = query(rng)
         with interpreted():
@@ -47,14 +47,14 @@ def test_random_decimals(first: int) -> None:
                             raise AssertionError(
                                 f"{seed}, {engine}, {route}: {problem}\n{text}\n{events}"
                             ) from None
-    assert compared >= 60, compared
-    assert matched >= 8, matched
+    assert compared >= 30, compared
+    assert matched >= 2, matched
 
 
-@pytest.mark.parametrize("first", share(range(0, 60, 20), 3))
+@pytest.mark.parametrize("first", share(range(0, 60, 10), 6))
 def test_random_totals_of_decimals(first: int) -> None:
     failed = 0
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 10):
         rng = random.Random(seed)
         text = totals_query(rng)
         with interpreted():

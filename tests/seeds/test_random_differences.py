@@ -301,6 +301,7 @@ def check(seed: int) -> str:
     return "different"
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("seed", [0, 10, 1103])
 def test_pairs_agree_with_all_streams(seed: int) -> None:
     for one in range(seed, seed + 10):

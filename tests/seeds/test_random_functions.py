@@ -234,13 +234,13 @@ def _round(one: Any) -> Any:
     return float(f"{one:.12g}") if isinstance(one, float) else one
 
 
-@pytest.mark.parametrize("first", share(range(0, 56, 8), 7))
+@pytest.mark.parametrize("first", share(range(0, 56, 4), 14))
 def test_random_functions(first: int) -> None:
     tally = Tally()
     with plain_totals():
-        for seed in range(first, first + 8):
+        for seed in range(first, first + 4):
             check(seed, tally)
-    assert tally.with_rows >= 2, tally
+    assert tally.with_rows >= 1, tally
     assert {"match_table", "match_arrow", "stream"} <= {*tally.routes}, tally
 
 

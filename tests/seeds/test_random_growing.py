@@ -142,7 +142,7 @@ def test_unions_of_many_queries_by_machine_code() -> None:
         check_unions(seed, Tally(), compiled=True)
 
 
-@pytest.mark.parametrize("seeds", [4, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [3, pytest.param(10, marks=pytest.mark.long)])
 def test_growing(seeds: int) -> None:
     tally = Tally()
     for seed in range(seeds):

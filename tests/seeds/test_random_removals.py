@@ -27,6 +27,7 @@ def test_states_that_empty(seeds: int) -> None:
     assert tally.pairs_with_matches >= 2 * seeds, tally
 
 
+@pytest.mark.long
 def test_states_that_empty_by_machine_code() -> None:
     tally = Tally()
     for seed in range(900, 902):

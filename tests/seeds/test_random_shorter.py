@@ -33,8 +33,10 @@ def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
 _WORDS = ("WITHIN[", "{", ":{", "?", " IS A", " IS NOT ", ", 2)", "; !")
 
 
+@pytest.mark.long
 def test_random_queries() -> None:
-    """Thirteen queries, and more until each way to write has been met."""
+    """Thirteen queries, and more until each way to write has been met. The suite has them in
+    cases, and crossed with others in `test_crossings`."""
     tally = compare(0, 13)
     assert tally.pairs_with_matches >= 30, tally
     for seed in range(1000, 1100):

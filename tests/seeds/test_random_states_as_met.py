@@ -45,13 +45,13 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return count
 
 
-@pytest.mark.parametrize("first", share((500, 550, 1000, 1050), 4))
+@pytest.mark.parametrize("first", share((500, 525, 550, 575, 1000, 1025, 1050, 1075), 8))
 def test_random_queries(first: int, left: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     tally, rng = Tally(), random.Random(first)
-    for seed in range(first, first + 50):
+    for seed in range(first, first + 25):
         bytes_ = rng.choice((1 << 28, 5_000, 20_000))
         few = partial(states_as_met.StatesAsMet, most_bytes=bytes_)
         monkeypatch.setattr(updates, "StatesAsMet", few)
         check(random.Random(seed), tally, depth=3, streams=3)
-    assert len(left) > 15
-    assert tally.pairs_with_matches > 25, tally
+    assert len(left) > 7
+    assert tally.pairs_with_matches > 12, tally

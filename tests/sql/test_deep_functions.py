@@ -35,7 +35,7 @@ def _sql(inner: str, around: str, depth: int) -> str:
     return derived.sql
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(4)
 @pytest.mark.parametrize(("inner", "around"), _AROUND, ids=[around for _, around in _AROUND])
 def test_sql_grows_with_the_depth(inner: str, around: str) -> None:
     one, two, three = (len(_sql(inner, around, depth)) for depth in (4, 6, 8))

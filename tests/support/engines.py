@@ -395,10 +395,16 @@ def with_texts_of_any_form(table: pa.Table, rng: random.Random) -> pa.Table:
 
 
 def answers(
-    query: CompiledQuery, events: Sequence[Event], rng: random.Random
+    query: CompiledQuery, events: Sequence[Event], rng: random.Random, *, by: str = ""
 ) -> dict[str, list[Row]]:
-    """What the query answers by each way to run it on one machine, in the form of the cases."""
+    """What the query answers by each way to run it on one machine, in the form of the cases.
+
+    by: the only way that is wanted, if not all of them.
+    """
     plan, table = query.plan, table_of(query.plan, events)
+    if by == "match_table":
+        found = query.match_table(with_texts_of_any_form(table, rng)).to_pylist()
+        return {by: answer_of(query, found, events)}
     one_part = not plan.source.partition_by or plan.interleaves
     as_given = one_part and plan.source.begin is None
     ordered = table if as_given else table_of(plan, in_parts(plan, events))
@@ -410,14 +416,11 @@ def answers(
             pa.Table.from_batches([batch]), random.Random(forms)
         ).to_batches()
     )
-    return {
-        "match_table": answer_of(
-            query, query.match_table(with_texts_of_any_form(table, rng)).to_pylist(), events
-        ),
-        "match_arrow": answer_of(
-            query, (row for batch in batches for row in batch.to_pylist()), events
-        ),
-    }
+    in_batches = answer_of(query, (row for batch in batches for row in batch.to_pylist()), events)
+    if by == "match_arrow":
+        return {by: in_batches}
+    found = query.match_table(with_texts_of_any_form(table, rng)).to_pylist()
+    return {"match_table": answer_of(query, found, events), "match_arrow": in_batches}
 
 
 def union_rows(query: CompiledQuery, rows: Iterable[Row]) -> list[Row]:

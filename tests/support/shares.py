@@ -22,7 +22,8 @@ def share(values: Iterable[Any], each: int, *, first: int = 0) -> list[Any]:
 
 def leave_to_the_long_run(items: Iterable[pytest.Item]) -> None:
     """Mark as `long` what the mark `each(n)` of a test leaves out of the suite: all but each n-th
-    of its cases. Of a product of parameters, a case with a value that none before had stays."""
+    of its cases. Of a product of parameters, a case with a value that none before had stays, unless
+    the mark says `values=False`."""
     tests: dict[tuple[Any, str], list[pytest.Function]] = defaultdict(list)
     for item in items:
         asked = item.get_closest_marker("each")
@@ -32,7 +33,8 @@ def leave_to_the_long_run(items: Iterable[pytest.Item]) -> None:
         asked = cases[0].get_closest_marker("each")
         assert asked is not None
         (each,) = asked.args
-        is_product = len([*cases[0].iter_markers("parametrize")]) > 1
+        keeps = asked.kwargs.get("values", True)
+        is_product = keeps and len([*cases[0].iter_markers("parametrize")]) > 1
         seen: set[tuple[str, int]] = set()
         for place, case in enumerate(cases):
             values = {(name, id(value)) for name, value in case.callspec.params.items()}

@@ -326,7 +326,7 @@ def test_columns_of_nothing(name: str) -> None:
     assert hits(name, batches) == [3, 6]
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("name", TYPES)
 def test_slices(name: str) -> None:
     rng = random.Random(5)

@@ -61,7 +61,7 @@ def test_clauses_in_a_repr(clauses: str, said: str) -> None:
 
 
 def test_a_repr_fits_on_a_screen() -> None:
-    attributes = ", ".join(f"a{number}: LONG" for number in range(300))
+    attributes = ", ".join(f"a{number}: LONG" for number in range(100))
     queries = "\n".join(f"QUERY q{number}: SELECT x FROM S WHERE A AS x" for number in range(40))
     wide = f"CREATE STREAM S {{ EVENT A {{ {attributes} }} }} "
     for text in (f"{wide} SELECT x FROM S WHERE A AS x", wide + queries):

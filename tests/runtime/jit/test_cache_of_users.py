@@ -80,6 +80,7 @@ def place() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.long
 def test_users_without_a_home_have_folders_of_their_own(place: Path) -> None:
     env: dict[str, Any] = {"HOME": None, "TMPDIR": str(place)}
     for user in (SOMEBODY, ELSE):
@@ -117,6 +118,7 @@ def test_what_root_put_into_an_image_is_loaded_by_its_user(place: Path) -> None:
     assert "Permission denied" in told[0]
 
 
+@pytest.mark.long
 def test_a_folder_of_root_that_is_closed_is_one_warning(place: Path) -> None:
     folder = place / "cache"
     assert _ran(0, CELC_CACHE_DIR=str(folder)) == (0, 2, [])
@@ -125,6 +127,7 @@ def test_a_folder_of_root_that_is_closed_is_one_warning(place: Path) -> None:
     assert f"{folder} cannot be read" in told[0]
 
 
+@pytest.mark.long
 def test_a_folder_of_another_user_is_one_warning(place: Path) -> None:
     folder = place / "cache"
     assert _ran(ELSE, CELC_CACHE_DIR=str(folder)) == (0, 2, [])
@@ -134,6 +137,7 @@ def test_a_folder_of_another_user_is_one_warning(place: Path) -> None:
     assert "belongs to another user" in told[0]
 
 
+@pytest.mark.long
 def test_processes_that_begin_at_once_do_not_disturb_each_other(place: Path) -> None:
     env: dict[str, Any] = {"CELC_CACHE_DIR": str(place / "cache")}
     together = [_started(SOMEBODY, 6, **env) for _ in range(3)]

@@ -80,6 +80,7 @@ def _of_plans() -> list[tuple[str, str, str]]:
     return [(DECLARED + text, "cel", "") for text in (PLANS | MORE_PLANS).values()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", share(_of_pages(), 3))
 def test_a_first_run_of_machine_code_compiles_our_kernels_and_arithmetic(
     name: str, tmp_path: Path

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from celc_runtime.engine.walk.walk import listing_kernel
 from celc_runtime.jit import kernels
 from celc_runtime.jit.kernels import njit
 from celc_runtime.row_pattern import passes
+from celc_runtime.row_pattern import run as row_pattern_run
 from celc_runtime.row_pattern.search import find_by_search
 from celc_runtime.run.walk import checked
+from engines import interpreted
 from other_processes import run
 from shares import share
 
@@ -216,13 +219,35 @@ SELECT * FROM t MATCH_RECOGNIZE (ORDER BY {order} MEASURES COUNT(*) AS n PATTERN
 DEFINE {condition})"""
 
 
+_TWO_SUMS = _ROW_PATTERN.format(
+    order="id", pattern="((A | B)+ X)", condition="X AS SUM(A.v) = 1 AND SUM(B.v) = 1"
+)
+
+
+def test_a_search_that_pauses_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a few steps here, and by Python both times; the long run has machine code."""
+    with interpreted():
+        (query,) = celc.compile(_TWO_SUMS, dialect="match_recognize").queries.values()
+    rows = {"id": list(range(6)), "v": [0.0, 1.0, 0.0, 1.0, 0.0, 5.0]}
+    wanted = query.match_table(rows)
+    assert len(wanted)
+    longer: list[bool] = []
+
+    def noted() -> nullcontext[None]:
+        longer.append(True)
+        return nullcontext()
+
+    monkeypatch.setattr(row_pattern_run, "STEPS_IN_PYTHON", 3)
+    monkeypatch.setattr(row_pattern_run, "compiling", noted)
+    assert query.match_table(rows).equals(wanted)
+    assert longer
+
+
+@pytest.mark.long
 @pytest.mark.usefixtures("patient")
 def test_a_search_over_few_rows_is_not_left_to_python() -> None:
     """It pauses, and goes on by machine code; its limit is that of each start."""
-    text = _ROW_PATTERN.format(
-        order="id", pattern="((A | B)+ X)", condition="X AS SUM(A.v) = 1 AND SUM(B.v) = 1"
-    )
-    (query,) = celc.compile(text, dialect="match_recognize").queries.values()
+    (query,) = celc.compile(_TWO_SUMS, dialect="match_recognize").queries.values()
     program = query.program
     find = find_by_search(program.advance, program.holds)
     few = {"id": list(range(8)), "v": [2.0**k for k in range(8)]}

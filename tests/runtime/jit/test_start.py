@@ -121,6 +121,7 @@ def _zipped(path: Path) -> None:
             archive.write(file, f"celc_runtime/{file.relative_to(runtime).as_posix()}")
 
 
+@pytest.mark.long
 def test_an_archive_of_the_runtime_ships_itself(tmp_path: Path) -> None:
     """As `spark-submit --py-files` hands it to a driver without celc."""
     archive = tmp_path / "modules.zip"
@@ -378,6 +379,7 @@ def test_what_was_not_used_for_longest_goes(
     assert {path.name for path in tmp_path.iterdir()} == {"0", "7", "8"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "processes", [pytest.param(4, id="four"), pytest.param(16, id="16", marks=pytest.mark.long)]
 )

@@ -81,6 +81,7 @@ def _problem(compact: pa.Table, row: int) -> str:
     return ""
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_a_changed_number_is_an_error_or_gives_rows(name: str) -> None:
     compact = _compact(_QUERIES[name])

@@ -27,6 +27,7 @@ from celc_runtime.plan.strategy import BranchFree, InRuns, StraightLine
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.walk import walks
 from engines import engines, interpreted, only_query
+from shares import share
 
 import celc
 from celc.options import Options
@@ -81,7 +82,7 @@ def _events(seed: int, count: int, *, by_key: bool) -> pa.Table:
     return pa.table(table)
 
 
-@pytest.mark.each(6)
+@pytest.mark.each(11, values=False)
 @pytest.mark.parametrize("clause", CLAUSES)
 @pytest.mark.parametrize("formula", FORMS | OF_STATES_THAT_EMPTY)
 def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +114,7 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     assert _rows(answer) == _rows(expected)
 
 
-@pytest.mark.parametrize("room", [7, 300])
+@pytest.mark.parametrize("room", share([300, 7], 2))
 def test_rows_that_the_update_keeps_are_those_of_the_matches(
     room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +171,7 @@ def test_leaves_grow_and_are_forgotten() -> None:
     assert len(run._memory.leaf_marks) <= 2048
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("formula", ["A ; !B ; C", "(A ; A+ ; C) UNLESS B", "(A ; A : C) UNLESS B"])
 def test_what_is_emptied_is_forgotten(formula: str) -> None:
     """Without a window, the arena holds the nodes since an event left no partial match."""

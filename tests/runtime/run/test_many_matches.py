@@ -143,7 +143,7 @@ FORMULAS = [
 ]
 
 
-@pytest.mark.each(6)
+@pytest.mark.each(11, values=False)
 @pytest.mark.parametrize("clauses", ["", "WITHIN 6 EVENTS", "WITHIN 7 [ts]", "PARTITION BY id"])
 @pytest.mark.parametrize("straight", [True, False])
 @pytest.mark.parametrize("formula", FORMULAS)

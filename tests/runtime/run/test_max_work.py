@@ -12,6 +12,7 @@ import pytest
 from celc_runtime import EventError, WorkLimitError
 from celc_runtime.plan.plan import Choice
 from engines import interpreted, only_query
+from shares import share
 
 import celc
 from celc.core.limits import DEFAULT_MAX_WORK, MOST_MAX_WORK
@@ -64,7 +65,7 @@ def test_a_limit_is_a_number_above_0(
     assert "--max-work" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("formula", [_SUM, _BY_DEFINITION])
+@pytest.mark.parametrize("formula", share([_SUM, _BY_DEFINITION], 2))
 def test_in_python(formula: str) -> None:
     events = _events(_threes(16))
     with interpreted():

@@ -59,6 +59,7 @@ def long_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walks, "_FIRST_MATCHES", walks._MATCHES_PER_BATCH)
 
 
+@pytest.mark.each(2)
 @pytest.mark.usefixtures("long_buffers")
 @pytest.mark.parametrize(
     "query",
@@ -91,6 +92,7 @@ def test_memory_does_not_grow_with_the_stream(query: str) -> None:
     assert sizes[1][0] <= 1 << 20
 
 
+@pytest.mark.each(3)
 @pytest.mark.usefixtures("long_buffers")
 @pytest.mark.parametrize(
     "query",
@@ -157,6 +159,7 @@ def test_a_grown_arena_holds_nothing_where_no_node_was_written(next_node: int) -
         assert _empty(np.delete(memory.nodes, rows, axis=0))
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "query",
     [

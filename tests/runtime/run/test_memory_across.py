@@ -98,6 +98,7 @@ def test_what_is_remembered_leaves_with_the_window(formula: str) -> None:
     assert sizes[-1] <= 1.1 * max(sizes[:4])
 
 
+@pytest.mark.long
 def test_without_a_window_only_keys_are_kept() -> None:
     """A table grows with the keys that there are, not with the events of each."""
     query = only_query(celc.compile(f"{_DECLARATION}{_THREE}a.id = b.id AND b.id = c.id"))

@@ -115,6 +115,7 @@ def test_the_nearest_event_is_found(
     assert sum(other >= 0 for other in expected) > 20
 
 
+@pytest.mark.long
 def test_keys_of_forgotten_events_take_no_room() -> None:
     """Of a million keys, one after another, a table holds those that are remembered."""
     wanted = NearestEvent((1,), key=(KeyTerm("k", "LONG"),), asking=(KeyTerm("k", "LONG"),))

@@ -85,6 +85,7 @@ PARAMETERS rule { nr: INT, late: LONG }
 SELECT * FROM S FOR EACH rule WHERE WHAT PARTITION BY k WITHIN 20 [ts]"""
 
 
+@pytest.mark.each(2, values=False)
 @pytest.mark.parametrize("counts", [(3,), pytest.param((2, 3, 7), marks=pytest.mark.long)])
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.filterwarnings("ignore:.*(equal in ts|undecided)")
@@ -151,7 +152,7 @@ def test_a_part_writes_into_its_own_arrays_alone(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.filterwarnings("ignore:.*equal in ts")
-@pytest.mark.each(2)
+@pytest.mark.each(3, values=False)
 @pytest.mark.parametrize("rises", [True, False])
 @pytest.mark.parametrize("key", ["STRING", "LONG"])
 def test_threads_sort_large_tables(monkeypatch: pytest.MonkeyPatch, key: str, rises: bool) -> None:

@@ -98,7 +98,7 @@ def _events(rng: random.Random, count: int) -> list[dict[str, Any]]:
     return [{"type": kind, "id": rng.randrange(3), "ts": ts} for ts, kind in enumerate(kinds)]
 
 
-@pytest.mark.each(5)
+@pytest.mark.each(8, values=False)
 @pytest.mark.parametrize("text", _FIXED)
 @pytest.mark.parametrize("most", [1, 3, 4096])
 def test_matches_come_out_of_their_rows_as_they_were_listed(
@@ -167,6 +167,7 @@ def _chain(rng: random.Random) -> str:
     return f"SELECT * FROM S WHERE {' ; '.join(parts)} {key}WITHIN {window}"
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_chains(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, together, matches = random.Random(seed), 0, 0
@@ -208,6 +209,7 @@ def _typed_events(spark: Any, count: int) -> Any:
     )
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     ("formula", "key", "positions"),
     [

@@ -506,7 +506,7 @@ def queries() -> dict[str, CompiledQuery]:
         }
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize(
     ("name", "late"),
     [
@@ -570,7 +570,7 @@ def test_filters_of_a_job_leave_the_ranges_side_by_side(
 ) -> None:
     """Spark unites parts of one Spark partition in one task, unless a part is of another kind."""
     frame = spark.read.parquet(str(_written(tmp_path / "events", _events(6000, 9))))
-    for name in ("time", "numbered", "totals"):
+    for name in ("numbered", "totals"):
         matches = queries[name].match(frame, ranges=4)
         first = matches.columns[-1]
         for job in (
@@ -593,9 +593,8 @@ _RANDOM = (
 )
 
 
-@pytest.mark.parametrize(
-    "count", [pytest.param(2, id="some"), pytest.param(150, id="many", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("count", [150])
 def test_random_files_in_random_ranges(count: int, spark: Any, tmp_path: Path) -> None:
     """Files in any order, with late events and equal times, some with undeclared types."""
     event = "{ ts: LONG }"

@@ -138,6 +138,7 @@ _PLANS: dict[str, Callable[[Any], str]] = {
 }
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", _PLANS)
 def test_golden_plan(name: str, frame: Any, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # What Spark expects depends on the writer of the file.

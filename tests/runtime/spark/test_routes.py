@@ -104,6 +104,7 @@ def test_a_pickle_needs_no_file_of_ours(tmp_path: Path) -> None:
     assert [name.rpartition("_")[0] for name in names] == ["celc_query", "celc_runtime"]
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("package", ["numba", "pyarrow"])
 def test_a_worker_without_a_package_names_it(package: str, tmp_path: Path) -> None:
     with interpreted():
@@ -134,6 +135,7 @@ def test_options_travel_with_a_pickle() -> None:
     assert again.plan == query.plan
 
 
+@pytest.mark.long
 def test_conditions_are_compiled_for_a_query_and_not_for_each_of_its_runs() -> None:
     """Compiling takes a second; Spark may start a run for each of many small groups."""
     formula = "(A AS a ; B AS b) FILTER a.value < b.value"
@@ -167,8 +169,8 @@ def test_a_standalone_module_needs_nothing_else(tmp_path: Path) -> None:
     assert json.loads(found) == _expected()
 
 
-def test_twenty_queries_standalone(tmp_path: Path) -> None:
-    cases = some_cases(40)[::2]
+def test_ten_queries_standalone(tmp_path: Path) -> None:
+    cases = some_cases(40)[::4]
     for number, case in enumerate(cases):
         with interpreted():
             source = celc.compile(case.query, order_by="ts", tiebreak="row").source

@@ -109,6 +109,7 @@ def _random_queries(seed: int, count: int) -> tuple[int, int]:
     return numbered, matches
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_random_queries(in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not in_memory:

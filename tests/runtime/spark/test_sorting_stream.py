@@ -59,6 +59,7 @@ def _random_queries(seed: int, count: int) -> int:
     return matches
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_random_queries(in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not in_memory:

@@ -171,7 +171,7 @@ def _value(scalar: pa.Scalar) -> Any:
 def test_random_conditions(spark: Any, tmp_path: Path) -> None:
     rng = random.Random(1)
     generator = Generator(rng)
-    conditions = [generator.condition() for _ in range(150)]
+    conditions = [generator.condition() for _ in range(80)]
     table = table_of_values(rng, 200)
     expected = decided_by_spark(spark, conditions, table, tmp_path)
     # Or else nothing would be compared.

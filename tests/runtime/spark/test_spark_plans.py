@@ -30,6 +30,7 @@ from celc_runtime.spark.input.probe import Size, arrow_line, explained, parallel
 from celc_runtime.spark.input.pushdown import can_matter, can_matter_to_one
 from celc_runtime.spark.time_ranges import Draw, counted, sampled, within
 from engines import interpreted, only_query, table_of
+from shares import share
 from spark_conditions import Generator, queries, table_of_values
 from spark_routes import INTERPRETED_PLANS
 from strategies import compiled_queries, random_stream
@@ -144,7 +145,6 @@ def test_time_ranges(spark: Any, tmp_path: Path) -> None:
         query.match(_read(spark, spoilt, tmp_path / "spoilt"), ranges=3).toArrow()
 
 
-@pytest.mark.usefixtures("compiling_workers")
 def test_a_hot_key(spark: Any, tmp_path: Path, keyed: CompiledQuery) -> None:
     events = stream(2, 4000, hot=0.6)
     frame = _read(spark, events, tmp_path)
@@ -230,6 +230,7 @@ def _with_chosen_keys(events: pa.Table) -> pa.Table:
     return events.drop_columns("id").append_column("src", src).append_column("dst", dst)
 
 
+@pytest.mark.long
 def test_a_key_by_the_type_of_the_event(spark: Any, tmp_path: Path) -> None:
     """In one shuffle, cut where it is hot, presorted, and where rows are filtered."""
     plain = stream(8, 3000, hot=0.6)
@@ -623,8 +624,10 @@ def _no_match_is_lost(spark: Any, folder: Path, seed: int, count: int) -> None:
     assert 0.3 < kept.mean() < 0.9
 
 
-@pytest.mark.parametrize("ansi", ["false", "true"])
+@pytest.mark.parametrize("ansi", share(["true", "false"], 2))
 def test_filters_keep_what_can_match(ansi: str, spark: Any, tmp_path: Path) -> None:
+    """In the suite with ANSI mode on; with it off, `test_queries_answer_the_same_without_the_rest`
+    has such filters."""
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
         _no_match_is_lost(spark, tmp_path, seed=10, count=60)

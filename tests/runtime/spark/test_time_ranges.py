@@ -179,7 +179,7 @@ _ALL += [
 ]
 
 
-@pytest.mark.each(4)
+@pytest.mark.each(8)
 @pytest.mark.parametrize(("text", "options"), _ALL)
 def test_ranges_find_together_what_the_stream_holds(text: str, options: Options) -> None:
     with interpreted():

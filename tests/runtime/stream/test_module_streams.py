@@ -158,7 +158,7 @@ SELECT * FROM low, high WHERE high AS x ; low AS y {over} WITHIN 60 MILLISECONDS
 """
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize(
     ("low", "high", "over", "common"),
     [

@@ -147,6 +147,7 @@ def _streamed(query: CompiledQuery, count: int, changes: int, *, cold: bool) -> 
     return operator
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize(
     "asked", ["x.user = rule.user", "x.user <= rule.user AND x.user >= rule.user"]
 )
@@ -172,8 +173,14 @@ def test_the_index_is_made_once_for_a_version(asked: str, monkeypatch: pytest.Mo
     assert not written
 
 
-def test_a_worker_without_rules_reads_them_from_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.each(2)
+@pytest.mark.parametrize("bounded", [("_MOST_SEGMENTS", "_MOST_ENTRIES"), ()])
+def test_a_worker_without_rules_reads_them_from_the_state(
+    bounded: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     query = _query(_PAIR.format(asked="x.user = rule.user", keys="user"))
-    for name, least in (("_LEAST_LOG", 2000), ("_MOST_SEGMENTS", 2), ("_MOST_ENTRIES", 9)):
-        monkeypatch.setattr(rule_versions, name, least)
-        _streamed(query, 60, 5, cold=True)
+    monkeypatch.setattr(rule_versions, "_LEAST_LOG", 2000)
+    for name, least in (("_MOST_SEGMENTS", 2), ("_MOST_ENTRIES", 9)):
+        if name in bounded:
+            monkeypatch.setattr(rule_versions, name, least)
+    _streamed(query, 60, 5, cold=True)

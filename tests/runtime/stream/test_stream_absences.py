@@ -188,6 +188,7 @@ def test_an_absence_of_events_is_decided_by_events_of_its_partition() -> None:
     assert len(stream.finish()) == 1
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("query", ["A ; !B FOR 3 EVENTS", "A ; C ; !B FOR 3 EVENTS WITHIN 9 [ts]"])
 def test_a_state_keeps_the_last_events_of_an_absence_of_events(query: str) -> None:
     text = in_milliseconds(f"{DECLARATION}SELECT * FROM S WHERE {query}\n")
@@ -211,7 +212,7 @@ def test_a_choice_by_starts_does_not_wait_for_events() -> None:
     assert reason.code == "counted-absence-and-choice"
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize(
     "query",
     [

@@ -159,6 +159,7 @@ def _check_seed(seed: int, kind: str, tally: Counter[str]) -> None:
 _A_STREAM: Any = SimpleNamespace(isStreaming=True, sparkSession=None)
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize("kind", _FEATURES)
 def test_random_queries(kind: str) -> None:
     tally = Counter[str]()
@@ -188,7 +189,7 @@ _PAIR = "(A AS a ; B AS b) FILTER a.id = rule.id AND b.id = rule.id AND b.v >= r
 _SILENT = "(A AS a ; !B FOR 5 MILLISECONDS) FILTER a.id = rule.id AND a.v >= rule.least"
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(6)
 @pytest.mark.parametrize(
     "text",
     [

@@ -270,7 +270,7 @@ def _sizes(body: str, length: int) -> list[int]:
     return sizes
 
 
-@pytest.mark.each(4)
+@pytest.mark.each(8)
 @pytest.mark.parametrize("body", _WINDOWED)
 def test_the_state_does_not_grow_with_the_stream(body: str) -> None:
     """A stream ten times as long has no larger states, as soon as segments have been merged: of

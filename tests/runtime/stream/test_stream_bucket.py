@@ -129,6 +129,7 @@ def _compare(
     return len(found)
 
 
+@pytest.mark.long
 @settings(
     max_examples=12,
     deadline=None,
@@ -205,6 +206,7 @@ def _wide_events(rng: random.Random, nulls: float, *keys: str) -> list[dict[str,
     return events
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("nulls", [0.0, 0.3, 1.0])
 def test_attributes_of_all_types(nulls: float) -> None:
     """Values and NULLs come out as they came in, also those that were in the state."""
@@ -216,7 +218,7 @@ def test_attributes_of_all_types(nulls: float) -> None:
         assert not same_rows(streamed(query, events, rng), wanted)
 
 
-@pytest.mark.each(4)
+@pytest.mark.each(8)
 @pytest.mark.parametrize(
     "keys", [*((name,) for name in _ATTRIBUTES), ("value", "ratio"), ("ok", "name", "day")]
 )
@@ -237,6 +239,7 @@ def test_partitions_by_attributes_of_all_types(keys: tuple[str, ...]) -> None:
     assert rows
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_micro_batch_that_is_run_again_does_the_same(seed: int) -> None:
     """What is left of a process that is killed anywhere in a micro-batch is the checkpoint before

@@ -67,7 +67,7 @@ def test_cases() -> None:
     problems, matches, compared = [], 0, 0
     for number, case in enumerate(load_cases(folder=CASES / "parameters")):
         text = case.query
-        if case.ties or case.ends_late or case.lasts or number % 2:
+        if case.ties or case.ends_late or case.lasts or number % 4:
             continue
         if "CONSUME BY ANY" in text and "PARTITION BY" in text:
             continue
@@ -87,10 +87,11 @@ def test_cases() -> None:
             matches += count
         compared += 1
     assert not problems, "\n".join(problems)
-    assert compared >= 15
-    assert matches >= 40
+    assert compared >= 8
+    assert matches >= 20
 
 
+@pytest.mark.each(3, values=False)
 @pytest.mark.parametrize("seeds", [2, pytest.param(6, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "text",

@@ -97,7 +97,7 @@ def _compare(query: CompiledQuery, rng: random.Random, keys: int, largest: int) 
     return len(found)
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(5, values=False)
 @pytest.mark.parametrize("positions", [True, False])
 @pytest.mark.parametrize("name", _QUERIES)
 def test_each_life_of_a_partition_is_a_stream_of_its_own(name: str, positions: bool) -> None:

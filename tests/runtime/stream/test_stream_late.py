@@ -259,6 +259,7 @@ def _behind_what_was_run(stream: _MicroBatches, refused: set[int]) -> set[int]:
     return found
 
 
+@pytest.mark.each(3, values=False)
 @pytest.mark.parametrize("buckets", [1, 3])
 @pytest.mark.parametrize("body", [_BY_COUNT, _BY_TIME])
 @pytest.mark.parametrize("key_ttl", [None, 20_000])

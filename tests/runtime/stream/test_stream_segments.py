@@ -73,8 +73,9 @@ def _written(keys: int, micro_batches: int, buckets: int, body: str = _PAIRS) ->
     return found
 
 
-def _check_written(idle: int) -> None:
-    for buckets, body in ((1, _PAIRS), (3, _PAIRS), (1, _PAIRS.replace("1000 MILL", "9 MILL"))):
+def _check_written(idle: int, queries: slice = slice(None)) -> None:
+    kinds = ((1, _PAIRS), (3, _PAIRS), (1, _PAIRS.replace("1000 MILL", "9 MILL")))
+    for buckets, body in kinds[queries]:
         among_many = _written(idle, 60, buckets, body)
         alone = _written(10, 60, buckets, body)
         # A header has an entry more for the segment of the idle ones, and is written once for each
@@ -88,7 +89,7 @@ def _check_written(idle: int) -> None:
 
 def test_idle_keys_are_not_written() -> None:
     """A micro-batch of busy keys writes what it writes where there are no others."""
-    _check_written(6_000)
+    _check_written(1_500, slice(1, 2))
 
 
 @pytest.mark.long
@@ -157,6 +158,7 @@ def test_segments_are_merged_as_far_as_they_end_together() -> None:
     assert not due_for_merge(segments, 349)
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("batches", [60, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "body",
@@ -216,6 +218,7 @@ def test_an_idle_key_takes_no_more_than_32_bytes(buckets: int) -> None:
     assert operator.stored <= 32 * count
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("body", [_PAIRS, "SELECT * WHERE A ; B PARTITION BY id WITHIN 9 EVENTS"])
 def test_a_kept_event_takes_no_more_than_30_bytes(body: str) -> None:
     """Beside the attributes that the query reads, `v` here: its key, time, position and type."""
@@ -248,6 +251,7 @@ def _turnover(query: CompiledQuery, options: StreamOptions, count: int) -> Itera
         yield operator
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(("forgets", "buckets"), [("key_ttl", 1), ("key_ttl", 3), ("positions", 1)])
 def test_a_stream_of_keys_that_come_and_go_stays_as_large_as_it_is(
     forgets: str, buckets: int

@@ -177,6 +177,7 @@ def _again(states: StateFormat, segment: Segment, data: bytes) -> bytes:
 # --- as it was written ----------------------------------------------------------------------------
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_what_is_written_is_read(name: str) -> None:
     states = _formats(name).states
@@ -197,6 +198,7 @@ def test_what_is_written_is_read(name: str) -> None:
     assert bool(rows[KEYS]) == bool(states.values)
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_a_segment_in_several_pieces(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     states, stored = _formats(name).states, _states(name)[-1]
@@ -255,7 +257,7 @@ def test_no_beginning_of_a_segment_is_one(name: str) -> None:
             _again(states, segment, data + b"\0")
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_no_flipped_bit_goes_unnoticed(name: str) -> None:
     """Each bit of a header: of its mark, version, flags, entries, and of the checksum; and of each
@@ -392,7 +394,7 @@ def _run_mutated(name: str, count: int, seed: int) -> tuple[int, int]:
     return len(refused), went_on
 
 
-@pytest.mark.each(2)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_changed_bytes_are_refused_or_events(name: str) -> None:
     with _little_memory():
