@@ -145,20 +145,21 @@ def _placing_numbers(values: np.ndarray, workers: Workers) -> Step:
     if values.dtype.kind not in "bi":
         return done(None)
     values = values.view(np.int8) if values.dtype.kind == "b" else values
-    values = np.ascontiguousarray(values, np.int64)
+    is_wide = values.dtype == np.int64
+    wide = np.ascontiguousarray(values) if is_wide else room_of(len(values))
     if not len(values):
-        return done(Places(values.view(np.uint64), 0))
+        return done(Places(wide.view(np.uint64), 0))
 
     def of_slice(first: int, end: int) -> tuple[int, int]:
+        if not is_wide:
+            wide[first:end] = values[first:end]
         return int(values[first:end].min()), int(values[first:end].max())
 
     def found(ends: list[tuple[int, int]]) -> Places | None:
         least, greatest = min(one for one, _ in ends), max(one for _, one in ends)
         if greatest - least >= (1 << 63) - 1:
             return None
-        places = values.view(np.uint64)
-        places.flags.writeable = False  # kernels are compiled for one type of array
-        return Places(places, greatest - least, np.int64(least).astype(np.uint64))
+        return Places(wide.view(np.uint64), greatest - least, np.int64(least).astype(np.uint64))
 
     return Step([partial(of_slice, *one) for one in workers.slices(len(values))], found)
 
@@ -209,7 +210,7 @@ def in_order(columns: Sequence[Places], workers: Workers, move: Move | None = No
     them; None: they are not moved."""
     rows = len(columns[0].values)
     digits = [
-        (column.values, column.least, np.uint64(low), np.uint64(bits))
+        (_read_only(column.values), column.least, np.uint64(low), np.uint64(bits))
         for column in reversed(columns)
         for low, bits in column.bits
         if bits
@@ -223,6 +224,13 @@ def in_order(columns: Sequence[Places], workers: Workers, move: Move | None = No
     for number, digit in enumerate(digits, start=1):
         order, begins = _by_digit(digit, order, workers, move if number == len(digits) else None)
     return InOrder(order, begins if len(digits) == 1 else None)
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    """The same numbers: kernels are compiled for one type of array."""
+    values = values.view()
+    values.flags.writeable = False
+    return values
 
 
 def _by_digit(
