@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -60,14 +60,7 @@ def matches_batch(
     if matches >= LEAST_MATCHES:
         values.look_up(_asked(plan, found, matches, rows, items))
 
-    def at_end(name: str) -> pa.Array:
-        known = values.known(name, rows)
-        if known is not None:
-            return known
-        if isinstance(events, LateRows):
-            return plain(taken(events.unmoved(name), events.order[rows]))
-        return plain(taken(events.column(name), rows))
-
+    at_end = partial(values.at_end, events, rows)
     labels = LabelValues(
         plan.answer.label_names,
         matches,
@@ -197,6 +190,15 @@ class _Values:
     def known(self, name: str, places: np.ndarray) -> pa.Array | None:
         """A column that has been looked up for places; None: it has not."""
         return self._together.get((name, id(places)))
+
+    def at_end(self, events: pa.RecordBatch, rows: np.ndarray, name: str) -> pa.Array:
+        """A column of events in rows of their batch."""
+        known = self.known(name, rows)
+        if known is not None:
+            return known
+        if isinstance(events, LateRows):
+            return plain(taken(events.unmoved(name), events.order[rows]))
+        return plain(taken(events.column(name), rows))
 
     def of(self, name: str, entries: np.ndarray) -> pa.Array:
         together = self.known(name, entries)
