@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,16 @@ _FEW_ROWS = 4096  # a batch of up to this many rows may stay in memory until the
 _FROM_ZERO = np.zeros(1, np.int64)
 
 
+class Inside(NamedTuple):
+    """A batch that has all events of a stretch: its columns; int64, the rows of its events that
+    matter, and their positions; the entry of the first of them."""
+
+    events: pa.RecordBatch
+    rows: np.ndarray
+    positions: np.ndarray
+    first: int
+
+
 class PastEvents:
     """All events from one entry on, for the matches of one output (`EventStore.stretch`).
 
@@ -50,6 +61,13 @@ class PastEvents:
         self._starts = np.cumsum([0, *lengths]) if chunks else _FROM_ZERO
         self._together: dict[str, pa.Array] = {}
         self._all_positions: np.ndarray | None = None
+
+    @property
+    def inside(self) -> Inside | None:
+        """The batch that has all events; None: some are copies of events of earlier ones."""
+        if self._chunks or isinstance(self._here.events, LateRows):
+            return None
+        return Inside(self._here.events, self._rows, self._positions, self._first)
 
     def positions(self, entries: np.ndarray) -> np.ndarray:
         """int64: the positions of entries (int64) in their partitions."""
@@ -231,7 +249,7 @@ class _Here:
     ) -> None:
         self.positions_of = positions_of
         self.instants = instants
-        self._events = events
+        self.events = events
         self._batch = batch
         self._are_kept = kept_rows is not None
         self._rows = _NOTHING if kept_rows is None else kept_rows
@@ -271,9 +289,9 @@ class _Here:
             firsts = rows if self.instants is None else self.instants.first(rows)
             return pa.array(self.positions_of(firsts))
         if len(rows) > _FEW_ROWS:
-            return plain(taken(self._events.column(name), rows))
+            return plain(taken(self.events.column(name), rows))
         # Of few rows a look at the column takes longer than to pick them.
-        known, events = self._whole.get(name), self._events
+        known, events = self._whole.get(name), self.events
         is_late = isinstance(events, LateRows)
         rows = events.order[rows] if is_late else rows
         if known is None:

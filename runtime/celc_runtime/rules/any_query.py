@@ -226,10 +226,12 @@ def _as_one_run(
     program: Program, rows: Sorted, options: RunOptions
 ) -> tuple[RunOptions, Iterable[pa.RecordBatch]]:
     """The options of one run over rows, and its batches."""
-    is_known = program.plan.source.parameters is None and rows.arranged is not None
-    options = options.of_rows(rows.numbered, rows.arranged if is_known else None)
-    if is_known and rows.few is not None:
-        return options, [rows.few]
+    if program.plan.source.parameters is not None:  # its runs read pairs
+        options = options.of_rows(rows.numbered, None, None)
+    else:
+        options = options.of_rows(rows.numbered, rows.arranged, len(rows.table))
+        if rows.few is not None and rows.arranged is not None:
+            return options, [rows.few]
     return options, rows.batches(0, len(rows.table), _ROWS)
 
 

@@ -345,9 +345,13 @@ def answer_of_part(
     program: Program, rows: Sorted, part: Part, options: RunOptions, new: NewRun = run_of
 ) -> Answer:
     """What a run over a part answers."""
-    before = part.first
+    of_pairs = program.plan.source.parameters is not None
     options = replace(
-        options, first_position=part.position, continues=part.continues, rows_before=before
+        options,
+        first_position=part.position,
+        continues=part.continues,
+        rows_before=part.first,
+        rows=None if of_pairs else part.end - part.first,
     )
     run = new(program, options)
     found: list[pa.RecordBatch] = []

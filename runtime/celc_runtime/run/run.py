@@ -86,7 +86,7 @@ class Run:
         self._walk = walk
         self._choice = choice
         self._answer = answer
-        self._arranged = options.arranged
+        self._rows_left = -1 if options.rows is None else options.rows  # −1: never 0
         self._memory = new_memory(update.piles, size=options.nodes, first_node=options.first_node)
         self._memory.counters[SHIFT] = -options.first_position
         self._kinds = kinds_of(program, walk)
@@ -281,10 +281,10 @@ class Run:
         self._leave_batch(reading)
 
     def _is_last(self, prepared: Prepared) -> bool:
-        """Whether a batch holds all rows of this run, and nothing is read after it."""
-        rows = None if self._arranged is None else self._arranged.rows
+        """Whether a batch has the last rows of this run, and nothing is read after it."""
+        self._rows_left -= len(prepared.events if prepared.known is None else prepared.known)
         waits = self._walk.reads_alone or bool(self._plan.choice.deadlines)
-        return len(prepared.events) == rows and not waits
+        return not (self._rows_left or waits)
 
     def _enter(self, reading: Reading) -> Reading:
         """Begin a classified batch: answer, walk and update take it in."""

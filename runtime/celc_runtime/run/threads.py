@@ -9,8 +9,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from celc_runtime.arrow.events.digits import ALONE, Workers
 from celc_runtime.plan.errors import EventWarning
@@ -63,9 +64,8 @@ def workers_of(threads: int) -> Workers:
 def side_by_side(calls: Sequence[Callable[[], _Answer]], threads: int) -> list[_Answer]:
     """The answers of calls, in their order. The first error of a call, in this order, is raised.
 
-    This thread takes calls as well: to start another takes as long as to read some thousand rows.
-    Warnings of calls are given here, where the user's code is on the stack: those of the first call
-    that has some, since one run would warn once.
+    This thread takes calls as well. Warnings of calls are given here, where the user's code is on
+    the stack: those of the first call that has some, since one run would warn once.
     """
     found: list[tuple[_Answer, list[str]] | None] = [None] * len(calls)
     errors: dict[int, BaseException] = {}
@@ -80,20 +80,17 @@ def side_by_side(calls: Sequence[Callable[[], _Answer]], threads: int) -> list[_
             except BaseException as problem:
                 errors[place] = problem
 
-    others = [
-        Thread(target=work, name=f"celc-{number}", daemon=True)
-        for number in range(1, min(threads, len(calls)))
-    ]
-    for thread in others:
-        thread.start()
+    ended: _Ended = SimpleQueue()
+    others: list[_Works] = []
     try:
+        for _ in range(1, min(threads, len(calls))):
+            others.append(_waiting_thread())
+            others[-1].put((work, ended))
         work()
-        for thread in others:
-            thread.join()
+        _wait(others, ended)
     except BaseException as problem:  # the user stops it
         errors[-1] = problem
-        for thread in others:
-            thread.join()
+        _wait(others, ended)
     if errors:
         raise errors[min(errors)]
     answers = [one for one in found if one is not None]
@@ -106,3 +103,61 @@ def _called(call: Callable[[], _Answer]) -> tuple[_Answer, list[str]]:
     texts: list[str] = []
     with told_to(texts):
         return call(), texts
+
+
+# --- threads that wait ----------------------------------------------------------------------------
+#
+# A call on a million rows has some ten steps that threads share, many of half a millisecond. A new
+# thread begins after a tenth of a millisecond on an idle machine, and after one or more where other
+# work is beside it: it begins on the core of the thread that makes it. It has no memory yet either,
+# neither that of Arrow nor the rooms of kernels. So threads wait for the next step.
+
+_SECONDS = 1.0  # for which a thread waits; then it ends
+
+_Ended: TypeAlias = "SimpleQueue[None]"
+_Works: TypeAlias = "SimpleQueue[tuple[Callable[[], None], _Ended]]"
+
+_waiting: list[_Works] = []  # what threads wait at, the last one that has worked at the end
+
+
+def _waiting_thread() -> _Works:
+    """Where a thread waits for one piece of work, which tells when it has ended."""
+    try:
+        return _waiting.pop()  # so that no other call has it
+    except IndexError:
+        works: _Works = SimpleQueue()
+        Thread(target=_serve, args=(works,), name="celc", daemon=True).start()
+        return works
+
+
+def _wait(others: list[_Works], ended: _Ended) -> None:
+    """Wait until the work of threads has ended. It is taken back from those that have not begun,
+    which on a busy machine can take longer than the work."""
+    while others:
+        try:
+            others[-1].get_nowait()
+            _waiting.append(others[-1])
+        except Empty:
+            ended.get()
+        others.pop()
+
+
+def _serve(works: _Works) -> None:
+    while True:
+        try:
+            work, ended = works.get(timeout=_SECONDS)
+        except Empty:
+            try:
+                _waiting.remove(works)
+            except ValueError:
+                continue  # a call has just taken it
+            return
+        work()
+        del work  # with the table that it has read
+        _waiting.append(works)
+        ended.put(None)
+        del ended
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_waiting.clear)  # a child has no threads but its own

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 import pytest
 from celc_runtime.arrow.events import digits, sorting
 from celc_runtime.arrow.events.digits import in_order, order_by_digits, places_of
-from celc_runtime.arrow.events.moving import moved_columns
+from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.run.threads import workers_of
 
@@ -64,18 +64,17 @@ def test_threads_sort_and_move_as_one_does(monkeypatch: pytest.MonkeyPatch, thre
     workers, given = workers_of(threads), columns(7)
     for names in (["few"], ["texts", "wide"], ["nothing"], ["times", "few"]):
         places = [places_of(given[name], workers) for name in names]
-        found = in_order(places, workers, with_places=True)  # type: ignore[arg-type]
+        asked = {**given, "real": pa.array(np.arange(ROWS) / 7), "truth": pa.array([True] * ROWS)}
+        asked["slice"] = pa.concat_arrays([pa.array([5]), given["wide"]])[1:]
+        asked["coded"] = given["coded"].fill_null("b")
+        moves = Moves([*asked.values()])
+        found = in_order(places, workers, moves.of_slice)  # type: ignore[arg-type]
         assert found.order.tolist() == order_of_arrow([given[name] for name in names])
-        assert (found.places[found.order] == np.arange(ROWS)).all()
         if found.begins is not None:
             values = given[names[0]].take(pa.array(found.order)).to_pylist()
             changes = [n for n in range(ROWS) if n == 0 or values[n] != values[n - 1]]
             assert found.begins.tolist() == changes
-        asked = {**given, "real": pa.array(np.arange(ROWS) / 7), "truth": pa.array([True] * ROWS)}
-        asked["slice"] = pa.concat_arrays([pa.array([5]), given["wide"]])[1:]
-        asked["coded"] = given["coded"].fill_null("b")
-        moved = moved_columns([*asked.values()], found.places, workers)
-        for name, one in zip(asked, moved, strict=True):
+        for name, one in zip(asked, moves.columns, strict=True):
             is_moved = name in ("few", "wide", "least", "times", "real", "slice", "coded", "twice")
             assert (one is not None) == is_moved, name
             if one is not None:

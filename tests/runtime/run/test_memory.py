@@ -253,7 +253,7 @@ def test_buffers_become_longer_up_to_those_of_a_batch() -> None:
     while (longer := walk.longer(output)) is not output:
         output = longer
         sizes.append(len(output.rows))
-    assert sizes == [1 << place for place in (11, 14, 16)]
+    assert sizes == [1 << place for place in (11, 14, 17)]
     assert output.limit[0] == 3
     assert len(output.tags) - arena.PADDING == walks._ENTRIES_PER_BATCH
 

@@ -5,12 +5,16 @@ That answers are the same for any number is tested in `tests/seeds/test_random_p
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Barrier, Thread, current_thread
 from types import SimpleNamespace
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +49,10 @@ def table_of(keys: int = 9, seed: int = 1) -> pa.Table:
             "ts": np.cumsum(rng.integers(0, 3, ROWS)),
         }
     )
+
+
+class Rows:
+    """What a call reads."""
 
 
 BY_KEY = "SELECT * WHERE A AS a ; B AS b PARTITION BY k WITHIN 20 [ts]"
@@ -195,6 +203,40 @@ def test_calls_side_by_side() -> None:
     with pytest.raises(EventError, match="call 3"):
         threads.side_by_side([partial(call, n) for n in range(100)], 2)
     assert len(made) < 100
+
+
+def test_threads_wait_for_the_next_step_and_hold_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_SECONDS", 0.2)
+    both = Barrier(2, timeout=10)
+
+    def call(_rows: object) -> Thread:
+        both.wait()  # so that each thread has one of two calls
+        return current_thread()
+
+    seen = set[Thread]()
+    for _ in range(5):
+        rows = Rows()
+        held = ref(rows)
+        seen.update(threads.side_by_side([partial(call, rows), partial(call, rows)], 2))
+        del rows
+        assert held() is None
+    (other,) = seen - {current_thread()}
+    assert other.daemon
+    other.join(10)
+    assert not other.is_alive()
+    assert threads.side_by_side([lambda: 1, lambda: 2], 2) == [1, 2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_child_process_starts_threads_of_its_own() -> None:
+    both = Barrier(2, timeout=10)
+    assert sorted(threads.side_by_side([both.wait, both.wait], 2)) == [0, 1]
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        found = threads.side_by_side([both.wait, both.wait], 2)
+        os._exit(0 if sorted(found) == [0, 1] else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import is_whole, numbers, order_of_neighbours, plain, sortable
-from celc_runtime.arrow.events.digits import ALONE, Workers
+from celc_runtime.arrow.events.digits import ALONE, Step, Workers, done
 from celc_runtime.engine.arena.batch import disorder
 
 _FEW = 1 << 12  # rows that are looked at first
@@ -39,13 +39,19 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray, workers: Workers = AL
 
     Then the rows are sorted, whatever the other order columns hold.
     """
+    return bool(workers.take(increasing(column, workers))[0])
+
+
+def increasing(column: pa.Array | pa.ChunkedArray, workers: Workers) -> Step:
+    """The step that finds `strictly_increases`. Most columns that do not show it in a few rows:
+    then nothing is left to do."""
     if not _is_signed(column):
-        return False
+        return done(False)
 
     def falls(values: np.ndarray, before: Any) -> bool:
         return any(disorder(values, before))
 
-    before = None
+    before, calls = None, []
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         values = numbers(chunk)[0]
         if not len(values):
@@ -55,13 +61,13 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray, workers: Workers = AL
         if not len(values):
             continue
         if len(values) > _FEW and falls(values[:_FEW], before):
-            return False  # as most columns that do not ascend show
+            return done(False)
         slices = workers.slices(len(values))
-        pieces = [(values[a:b], before if a == 0 else values[a - 1]) for a, b in slices]
-        if any(workers.side_by_side([partial(falls, *one) for one in pieces])):
-            return False
+        calls += [
+            partial(falls, values[a:b], before if a == 0 else values[a - 1]) for a, b in slices
+        ]
         before = values[-1]
-    return True
+    return Step(calls, lambda found: not any(found))
 
 
 def _is_signed(column: pa.Array | pa.ChunkedArray) -> bool:

@@ -8,12 +8,15 @@ Whole numbers and times are their own digits; of texts the distinct ones are sor
 are the digits. NULL comes first, and equal rows keep their order.
 
 Threads share a pass: each counts the digits of a slice of the rows, and then writes the rows of its
-slice behind those of earlier slices with the same digit.
+slice behind those of earlier slices with the same digit. What has to be known before is asked in
+one step (`Step`), because a thread is woken for each.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -44,15 +47,34 @@ class Workers(NamedTuple):
         count = max(1, min(self.threads, rows // max(least, _ROWS_OF_A_SLICE)))
         return [(rows * n // count, rows * (n + 1) // count) for n in range(count)]
 
+    def take(self, *steps: Step) -> list[Any]:
+        """What steps find, whose calls are made together."""
+        answers = iter(self.side_by_side([call for step in steps for call in step.calls]))
+        return [step.found([next(answers) for _ in step.calls]) for step in steps]
+
+
+class Step(NamedTuple):
+    """Calls that threads can make side by side, in any order."""
+
+    calls: Sequence[Callable[[], Any]]
+    found: Callable[[list[Any]], Any]
+    """What their answers, in their order, show."""
+
+
+def done(found: Any) -> Step:
+    """A step that has nothing left to do."""
+    return Step([], lambda _: found)
+
 
 ALONE = Workers(1, lambda calls: [call() for call in calls])
 
 
 class Places(NamedTuple):
-    """A column as whole numbers from 0 on in its order."""
+    """A column as whole numbers from 0 on in its order: its values without the least one."""
 
-    values: np.ndarray  # uint64[rows]
-    largest: int
+    values: np.ndarray  # uint64[rows], modulo 2⁶⁴
+    largest: int  # of these numbers
+    least: np.uint64 = np.uint64(0)  # of the values
 
     @property
     def bits(self) -> list[tuple[int, int]]:
@@ -71,26 +93,33 @@ def is_worth_it(rows: int) -> bool:
 
 
 def places_of(column: pa.Array, workers: Workers = ALONE) -> Places | None:
-    """A column of whole numbers, times or texts, which may be coded; None for other types."""
+    """A column of whole numbers, times or texts, which may be coded; None for other types, and
+    where numbers are too far apart."""
+    found: Places | None = workers.take(placing(column, workers))[0]
+    return found
+
+
+def placing(column: pa.Array, workers: Workers) -> Step:
+    """The step that finds `places_of`."""
     type = column.type
     if pa.types.is_dictionary(type):
         if not _is_text(type.value_type):
-            return places_of(plain(column), workers)
-        return _ranks(column, workers)
+            return placing(plain(column), workers)
+        return done(_ranks(column, workers))
     if _is_text(type):
-        return _ranks(column.dictionary_encode(), workers)
+        return done(_ranks(column.dictionary_encode(), workers))
     whole = pa.types.is_integer(type) or pa.types.is_temporal(type)
     if not whole or type == pa.uint64() or type.bit_width > 64 or not len(column):
-        return None
+        return done(None)
     values, valid = numbers(column)
     if not column.null_count:
-        return places_of_numbers(values, workers)
+        return _placing_numbers(values, workers)
     found = places_of_numbers(values[valid], workers)
     if found is None:
-        return None
+        return done(None)
     placed = np.zeros(len(values), np.uint64)
-    placed[valid] = found.values + np.uint64(1)
-    return Places(placed, found.largest + 1)
+    placed[valid] = found.values - found.least + np.uint64(1)
+    return done(Places(placed, found.largest + 1))
 
 
 def coded_texts(column: pa.Array, workers: Workers) -> pa.Array:
@@ -108,24 +137,31 @@ def coded_texts(column: pa.Array, workers: Workers) -> pa.Array:
 def places_of_numbers(values: np.ndarray, workers: Workers = ALONE) -> Places | None:
     """Whole numbers of up to 64 bits, or truths; None for others, and where they are too far
     apart."""
+    found: Places | None = workers.take(_placing_numbers(values, workers))[0]
+    return found
+
+
+def _placing_numbers(values: np.ndarray, workers: Workers) -> Step:
     if values.dtype.kind not in "bi":
-        return None
-    if not len(values):
-        return Places(np.zeros(0, np.uint64), 0)
+        return done(None)
     values = values.view(np.int8) if values.dtype.kind == "b" else values
-    least, greatest = int(values.min()), int(values.max())
-    if greatest - least >= (1 << 63) - 1:
-        return None
-    found = room_of(len(values))
+    is_wide = values.dtype == np.int64
+    wide = np.ascontiguousarray(values) if is_wide else room_of(len(values))
+    if not len(values):
+        return done(Places(wide.view(np.uint64), 0))
 
-    def of_slice(first: int, end: int) -> None:
-        np.subtract(
-            values[first:end], least, out=found[first:end], dtype=np.int64, casting="unsafe"
-        )
+    def of_slice(first: int, end: int) -> tuple[int, int]:
+        if not is_wide:
+            wide[first:end] = values[first:end]
+        return int(values[first:end].min()), int(values[first:end].max())
 
-    slices = workers.slices(len(values))
-    workers.side_by_side([partial(of_slice, *one) for one in slices])
-    return Places(found.view(np.uint64), greatest - least)
+    def found(ends: list[tuple[int, int]]) -> Places | None:
+        least, greatest = min(one for one, _ in ends), max(one for _, one in ends)
+        if greatest - least >= (1 << 63) - 1:
+            return None
+        return Places(wide.view(np.uint64), greatest - least, np.int64(least).astype(np.uint64))
+
+    return Step([partial(of_slice, *one) for one in workers.slices(len(values))], found)
 
 
 def _is_text(type: pa.DataType) -> bool:
@@ -153,53 +189,80 @@ def _ranks(column: pa.DictionaryArray, workers: Workers) -> Places:
 
 
 class InOrder(NamedTuple):
-    """Rows in the order of columns. order: int64[rows], the rows in order. places: int64[rows],
-    where each row comes; empty: not asked for. begins: int64, the places at which the values of the
-    only column begin; None: not known."""
+    """Rows in the order of columns. order: int64[rows], the rows in order. begins: int64, the
+    places in it at which the values of the only column begin; None: not known."""
 
     order: np.ndarray
-    places: np.ndarray
     begins: np.ndarray | None
+
+
+Move: TypeAlias = Callable[[np.ndarray, int, int], None]
+"""Takes where each row comes (int64[rows]), and moves those from a first one to before another."""
 
 
 def order_by_digits(columns: Sequence[Places], workers: Workers = ALONE) -> np.ndarray:
     """int64[rows]: the rows in the order of the columns, the first one first. There is a column."""
-    return in_order(columns, workers, with_places=False).order
+    return in_order(columns, workers).order
 
 
-def in_order(columns: Sequence[Places], workers: Workers, *, with_places: bool) -> InOrder:
-    """The rows in the order of the columns, the first one first. There is a column."""
+def in_order(columns: Sequence[Places], workers: Workers, move: Move | None = None) -> InOrder:
+    """The rows in the order of the columns, the first one first. There is a column. move: moves
+    them; None: they are not moved."""
     rows = len(columns[0].values)
     digits = [
-        (column.values, np.uint64(low), np.uint64(bits))
+        (_read_only(column.values), column.least, np.uint64(low), np.uint64(bits))
         for column in reversed(columns)
         for low, bits in column.bits
         if bits
     ]
     if not digits:
         order = np.arange(rows)
-        return InOrder(order, order if with_places else _NO_ORDER, np.zeros(1, np.int64))
-    order = places = _NO_ORDER
-    for number, (values, low, bits) in enumerate(digits, start=1):
-        if with_places and number == len(digits):
-            places = room_of(rows)
-        size, after = 1 << int(bits), room_of(rows)
-        # Of fewer rows, it takes longer to add up the counts of slices than to count.
-        slices = workers.slices(rows, _ROWS_OF_A_DIGIT * size)
-        counts = np.zeros((len(slices), size), np.int64)
-        digit = values, low, bits, order
-        workers.side_by_side(
-            [partial(_count, *digit, *one, counts[n]) for n, one in enumerate(slices)]
-        )
-        begins = _begin(counts)
-        workers.side_by_side(
-            [
-                partial(_place, *digit, *one, counts[n], after, places)
-                for n, one in enumerate(slices)
-            ]
-        )
-        order = after
-    return InOrder(order, places, begins if len(digits) == 1 else None)
+        if move is not None:
+            move(order, 0, rows)
+        return InOrder(order, np.zeros(1, np.int64))
+    order, begins = _NO_ORDER, _NO_ORDER
+    for number, digit in enumerate(digits, start=1):
+        order, begins = _by_digit(digit, order, workers, move if number == len(digits) else None)
+    return InOrder(order, begins if len(digits) == 1 else None)
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    """The same numbers: kernels are compiled for one type of array."""
+    values = values.view()
+    values.flags.writeable = False
+    return values
+
+
+def _by_digit(
+    digit: tuple[np.ndarray, np.uint64, np.uint64, np.uint64],
+    before: np.ndarray,
+    workers: Workers,
+    move: Move | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(The rows in the order of a digit, and in the order `before` where it is equal; the places at
+    which its values begin). digit: as `_count` takes it."""
+    rows, size = len(digit[0]), 1 << int(digit[-1])
+    # Of fewer rows, it takes longer to add up the counts of slices than to count.
+    slices = workers.slices(rows, _ROWS_OF_A_DIGIT * size)
+    after, places = room_of(rows), _NO_ORDER if move is None else room_of(rows)
+    counts = np.zeros((len(slices), size), np.int64)
+    workers.side_by_side(
+        [partial(_count, *digit, before, *one, counts[n]) for n, one in enumerate(slices)]
+    )
+    begins = _begin(counts)
+    # A slice is moved once the places of its rows are known, unless more threads can share that.
+    at_once = move if len(slices) == len(workers.slices(rows)) else None
+
+    def place(number: int, first: int, end: int) -> None:
+        _place(*digit, before, first, end, counts[number], after, places)
+        # Rows that stand in an order before are of all slices.
+        if at_once is not None and not len(before):
+            at_once(places, first, end)
+
+    workers.side_by_side([partial(place, n, *one) for n, one in enumerate(slices)])
+    if move is not None and (at_once is None or len(before)):
+        workers.side_by_side([partial(move, places, *one) for one in workers.slices(rows)])
+    return after, begins
 
 
 def _begin(counts: np.ndarray) -> np.ndarray:
@@ -213,21 +276,21 @@ def _begin(counts: np.ndarray) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def _count(values, low, bits, before, first, end, counts):  # type: ignore[no-untyped-def]
+def _count(values, least, low, bits, before, first, end, counts):  # type: ignore[no-untyped-def]
     """Count the digits of a slice of `before` (empty: of all rows, as they stand)."""
     mask = (np.uint64(1) << bits) - np.uint64(1)
     for number in range(first, end):
         row = before[number] if before.shape[0] else number
-        counts[np.int64((values[row] >> low) & mask)] += 1
+        counts[np.int64(((values[row] - least) >> low) & mask)] += 1
 
 
 @njit(nogil=True, cache=True)
-def _place(values, low, bits, before, first, end, nexts, after, places):  # type: ignore[no-untyped-def]
+def _place(values, least, low, bits, before, first, end, nexts, after, places):  # type: ignore[no-untyped-def]
     """Write the rows of a slice in the order of a digit; nexts: where its next row comes."""
     mask = (np.uint64(1) << bits) - np.uint64(1)
     for number in range(first, end):
         row = before[number] if before.shape[0] else number
-        digit = np.int64((values[row] >> low) & mask)
+        digit = np.int64(((values[row] - least) >> low) & mask)
         place = nexts[digit]
         nexts[digit] = place + 1
         after[place] = row

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import coded, zeros
 from celc_runtime.arrow.events.declared_types import DeclaredTypes
-from celc_runtime.arrow.events.digits import Workers
+from celc_runtime.arrow.events.digits import Step, Workers, done
 from celc_runtime.arrow.events.layout import EventType, Layout, TypesOfBatch
 from celc_runtime.arrow.events.row_names import RowNames
 from celc_runtime.arrow.late_rows import LateRows
@@ -88,27 +88,30 @@ class EventTypes:
         return _distinct(column, self._names[1])
 
 
-def with_declared_types(plan: Plan, column: pa.ChunkedArray, workers: Workers) -> pa.ChunkedArray:
-    """A column of event types, coded by the declared ones if it holds no others and is of texts: to
-    find a code takes less time than to move a text."""
+def coding_types(plan: Plan, column: pa.ChunkedArray, workers: Workers) -> Step:
+    """The step that finds a column of event types, coded by the declared ones if it holds no others
+    and is of texts: to find a code takes less time than to move a text."""
     declared = DeclaredTypes([type for _, type in plan.source.declared_types])
     if column.type != pa.string() or column.null_count or not declared.can_tell:
-        return column
+        return done(column)
 
     def of_slice(chunk: pa.StringArray, first: int, end: int) -> tuple[np.ndarray, list[str]]:
         codes, names = declared.codes(chunk.slice(first, end - first))
         return codes.copy(), names
 
-    chunks = []
-    for chunk in column.chunks:
-        slices = workers.slices(len(chunk))
-        found = workers.side_by_side([partial(of_slice, chunk, *one) for one in slices])
-        if any(len(names) == len(declared.names) for _, names in found):
+    slices = [(chunk, *one) for chunk in column.chunks for one in workers.slices(len(chunk))]
+
+    def found(of_slices: list[tuple[np.ndarray, list[str]]]) -> pa.ChunkedArray:
+        if any(len(names) == len(declared.names) for _, names in of_slices):
             return column
-        texts = pa.array(found[0][1], pa.string())
-        codes = pa.array(np.concatenate([codes for codes, _ in found]))
-        chunks.append(pa.DictionaryArray.from_arrays(codes, texts, safe=False))
-    return pa.chunked_array(chunks) if chunks else column
+        texts = pa.array(declared.known, pa.string())
+        codes, chunks = iter(codes for codes, _ in of_slices), []
+        for chunk in column.chunks:
+            own = np.concatenate([next(codes) for _ in workers.slices(len(chunk))])
+            chunks.append(pa.DictionaryArray.from_arrays(pa.array(own), texts, safe=False))
+        return pa.chunked_array(chunks) if chunks else column
+
+    return Step([partial(of_slice, *one) for one in slices], found)
 
 
 def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
@@ -140,6 +143,10 @@ def declared_rows(plan: Plan, events: pa.RecordBatch, workers: Workers) -> np.nd
     types = DeclaredTypes([type for _, type in plan.source.declared_types])
     plain = not plan.source.stream_column and plan.source.type_name in events.schema.names
     column = events.column(plan.source.type_name) if plain else None
+    if column is not None and pa.types.is_dictionary(column.type) and not column.null_count:
+        texts = column.dictionary.to_pylist()
+        if set(texts) <= {type for _, type in plan.source.declared_types}:
+            return None
     if column is None or column.type != pa.string() or column.null_count or not types.can_tell:
         found = type_numbers(plan, events, "a row") >= 0
     else:

@@ -9,13 +9,11 @@ part.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.events.digits import Workers
 from celc_runtime.jit.kernels import njit
 
 _OF_BYTES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -30,23 +28,22 @@ class _Move(NamedTuple):
     moved: np.ndarray  # the bits in order
 
 
-def moved_columns(
-    columns: Sequence[pa.Array], places: np.ndarray, workers: Workers
-) -> tuple[pa.Array | None, ...]:
-    """Columns with each row at its place (int64[rows]); None for those that are not moved."""
-    moves = [_move_of(column) for column in columns]
-    wanted = [one for one in moves if one is not None]
+class Moves:
+    """Columns that are moved slice by slice. `columns`: they with each row at its place, once all
+    slices have been moved; None for those that are not moved."""
 
-    def of_slice(first: int, end: int) -> None:
-        for one in wanted:
+    def __init__(self, columns: Sequence[pa.Array]) -> None:
+        moves = [_move_of(column) for column in columns]
+        self._moves = [one for one in moves if one is not None]
+        self.columns = tuple(
+            None if move is None else _as_column(column, move)
+            for column, move in zip(columns, moves, strict=True)
+        )
+
+    def of_slice(self, places: np.ndarray, first: int, end: int) -> None:
+        """Move the rows from `first` to before `end` to their places (int64[rows])."""
+        for one in self._moves:
             _move(one.values, places, first, end, one.moved)
-
-    slices = workers.slices(len(places))
-    workers.side_by_side([partial(of_slice, *one) for one in slices])
-    return tuple(
-        None if move is None else _as_column(column, move)
-        for column, move in zip(columns, moves, strict=True)
-    )
 
 
 def _move_of(column: pa.Array) -> _Move | None:

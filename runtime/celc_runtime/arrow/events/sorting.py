@@ -23,20 +23,21 @@ from celc_runtime.arrow.arrays import (
     whole_values,
     without_views,
 )
-from celc_runtime.arrow.events.ascending import ascends, strictly_increases
+from celc_runtime.arrow.events.ascending import ascends, increasing
 from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.arrow.events.digits import (
     ALONE,
-    InOrder,
+    Step,
     Workers,
     coded_texts,
+    done,
     in_order,
     is_worth_it,
-    places_of,
+    placing,
 )
 from celc_runtime.arrow.events.event_order import Arrangement
-from celc_runtime.arrow.events.event_types import with_declared_types
-from celc_runtime.arrow.events.moving import moved_columns
+from celc_runtime.arrow.events.event_types import coding_types
+from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.late_rows import LateRows
@@ -221,8 +222,13 @@ def order_for(
             return Sorted(table, arranged=arranged)
         numbered = _number_column(plan, table)
         return Sorted(table.combine_chunks(), order, numbered, arranged=arranged)
-    if strictly_increases(found[names[0]], workers):
-        return Sorted(table)
+    increases = increasing(found[names[0]], workers)
+    if increases.calls:
+        # One thread codes types when it reads them.
+        typing = _coding_types(plan, table, workers) if workers.threads > 1 else done(table)
+        is_sorted, coded = workers.take(increases, typing)
+        if is_sorted:
+            return Sorted(coded)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
     if ascends(columns, workers):
         return Sorted(table)
@@ -309,27 +315,22 @@ def _by_values(columns: Sequence[pa.Array]) -> np.ndarray:
     return found
 
 
-def _moving(
-    plan: Plan,
-    table: pa.Table,
-    order: np.ndarray,
-    workers: Workers,
-    found: InOrder | None = None,
-) -> Sorted:
-    """The table with an order that is another one than its own. found: what sorting by digits has
-    shown."""
-    numbered = _number_column(plan, table)
-    name = plan.source.type_name
-    if is_worth_it(len(table)) and table.column_names.count(name) == 1:
-        types = with_declared_types(plan, table.column(name), workers)
-        table = table.set_column(table.column_names.index(name), name, types)
+def _moving(plan: Plan, table: pa.Table, order: np.ndarray, workers: Workers) -> Sorted:
+    """The table with an order that is another one than its own."""
+    if is_worth_it(len(table)):
+        (table,) = workers.take(_coding_types(plan, table, workers))
     # One piece of each column, because rows come from all over it.
-    table = table.combine_chunks()
-    if found is None or not len(found.places):
-        return Sorted(table, order, numbered)
-    columns = [one.chunk(0) for one in table.itercolumns()]
-    moved = moved_columns(columns, found.places, workers)
-    return Sorted(table, order, numbered, moved, found.begins)
+    return Sorted(table.combine_chunks(), order, _number_column(plan, table))
+
+
+def _coding_types(plan: Plan, table: pa.Table, workers: Workers) -> Step:
+    """The step that finds a table with its types coded, where that can be."""
+    name = plan.source.type_name
+    if table.column_names.count(name) != 1:
+        return done(table)
+    place = table.column_names.index(name)
+    step = coding_types(plan, table.column(place), workers)
+    return Step(step.calls, lambda found: table.set_column(place, name, step.found(found)))
 
 
 def _number_column(plan: Plan, table: pa.Table) -> str:
@@ -345,20 +346,28 @@ def _by_digits(
 ) -> Sorted | None:
     """The rows by keys, then by order columns; None: they have no digits. Order columns in which
     the rows stand already are no digits of theirs."""
-    places = []
     keys = [coded_texts(one, workers) for one in keys]
-    ascend = bool(orders) and (strictly_increases(orders[0], workers) or ascends(orders, workers))
-    for column in keys if ascend else (*keys, *orders):
-        one = places_of(column, workers)
-        if one is None:
-            return None
-        places.append(one)
-    found = in_order(places, workers, with_places=len(table) <= _MOST_MOVED)
-    if not (ascend and len(keys) == 1):
-        found = found._replace(begins=None)
+    increases = increasing(orders[0], workers) if orders else done(False)
+    typing = _coding_types(plan, table, workers)
+    is_sorted, table, *places = workers.take(
+        increases, typing, *(placing(one, workers) for one in keys)
+    )
+    ascend = bool(orders) and (is_sorted or ascends(orders, workers))
+    if not ascend:
+        places += workers.take(*(placing(one, workers) for one in orders))
+    if None in places:
+        return None
     for name, key in zip(plan.source.key_columns, keys, strict=False):
         table = _with_codes(table, name, key)
-    return _moving(plan, table, found.order, workers, found)
+    numbered = _number_column(plan, table)
+    # One piece of each column, because rows come from all over it.
+    table = table.combine_chunks()
+    if len(table) > _MOST_MOVED:
+        return Sorted(table, in_order(places, workers).order, numbered)
+    moves = Moves([one.chunk(0) for one in table.itercolumns()])
+    found = in_order(places, workers, moves.of_slice)
+    begins = found.begins if ascend and len(keys) == 1 else None
+    return Sorted(table, found.order, numbered, moves.columns, begins)
 
 
 def _with_codes(table: pa.Table, name: str, coded: pa.Array) -> pa.Table:

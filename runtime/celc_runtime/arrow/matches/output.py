@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from celc_runtime.arrow.event_store import (
 from celc_runtime.arrow.late_rows import LateRows
 from celc_runtime.arrow.matches.decided_times import decided_times
 from celc_runtime.arrow.matches.match_ids import match_ids
+from celc_runtime.arrow.matches.together import LEAST_MATCHES, Asked, looked_up
 from celc_runtime.arrow.matches.values import LabelValues, computed_column
 from celc_runtime.engine.walk.listing import (
     Kinds,
@@ -27,7 +28,7 @@ from celc_runtime.engine.walk.listing import (
     label_columns_of_few,
 )
 from celc_runtime.jit.kernels import is_due
-from celc_runtime.plan.expressions import Computed
+from celc_runtime.plan.expressions import Aggregate, Computed
 from celc_runtime.plan.plan import Label, Plan
 from celc_runtime.plan.schemas import struct_type
 
@@ -59,13 +60,13 @@ def matches_batch(
     """
     matches = int(output.used[0])
     rows = output.rows[:matches]
+    items = plan.answer.items if items is None else items
     values = _Values(store.stretch(int(found.starts.min()), entries_read))
 
-    def at_end(name: str) -> pa.Array:
-        if isinstance(events, LateRows):
-            return plain(taken(events.unmoved(name), events.order[rows]))
-        return plain(taken(events.column(name), rows))
+    if matches >= LEAST_MATCHES:
+        values.look_up(_asked(plan, found, matches, rows, items))
 
+    at_end = partial(values.at_end, events, rows)
     labels = LabelValues(
         plan.answer.label_names,
         matches,
@@ -92,12 +93,42 @@ def matches_batch(
         ]
     if plan.shows_decided_time:
         columns.append(decided_times(plan, columns[-2], columns[-1], deadlines))
-    for item in plan.answer.items if items is None else items:
+    for item in items:
         if isinstance(item, Computed):
             columns.append(computed_column(item, labels))
         else:
             columns.append(label_column(plan, item, labels))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _asked(
+    plan: Plan,
+    found: LabelEntries,
+    matches: int,
+    rows: np.ndarray,
+    items: Sequence[Label | Computed],
+) -> list[Asked]:
+    """The columns of matches that take one value of an event for each match."""
+    asked = [Asked(name, rows, True) for name in (*plan.source.key_columns, *plan.source.order_by)]
+    del asked[len(plan.source.key_columns) + 1 :]
+    if plan.answer.positions:
+        asked += [Asked(POSITION, places, False) for places in (found.starts, found.ends)]
+    if plan.source.order_by and plan.source.begin is None:
+        asked.append(Asked(plan.source.order_by[0], found.starts, False))
+    names = plan.answer.label_names
+    for item in items:
+        if isinstance(item, Label):
+            label, attributes = item.name, item.attributes
+            attributes = (POSITION, *attributes) if plan.answer.positions else attributes
+        else:
+            tree = item.value
+            if not isinstance(tree, Aggregate) or tree.function not in ("FIRST", "LAST"):
+                continue
+            label, attributes = tree.label, () if tree.attribute is None else (tree.attribute,)
+        places = found.entries[names.index(label)]
+        if len(places) == matches:
+            asked += [Asked(name, places, False) for name in attributes]
+    return asked
 
 
 class FirstMatches:
@@ -154,8 +185,31 @@ class _Values:
         self._stretch = stretch
         # Arrays are told apart by `id`. They are held here, so no two have the same one.
         self._found: dict[int, tuple[np.ndarray, np.ndarray, dict[str, pa.Array]]] = {}
+        self._together: dict[tuple[str, int], pa.Array] = {}
+
+    def look_up(self, asked: Sequence[Asked]) -> None:
+        """Look up columns together, as many as can be. Their places must not be let go of."""
+        inside = self._stretch.inside
+        if inside is not None and asked:
+            self._together = looked_up(asked, inside)
+
+    def known(self, name: str, places: np.ndarray) -> pa.Array | None:
+        """A column that has been looked up for places; None: it has not."""
+        return self._together.get((name, id(places)))
+
+    def at_end(self, events: pa.RecordBatch, rows: np.ndarray, name: str) -> pa.Array:
+        """A column of events in rows of their batch."""
+        known = self.known(name, rows)
+        if known is not None:
+            return known
+        if isinstance(events, LateRows):
+            return plain(taken(events.unmoved(name), events.order[rows]))
+        return plain(taken(events.column(name), rows))
 
     def of(self, name: str, entries: np.ndarray) -> pa.Array:
+        together = self.known(name, entries)
+        if together is not None:
+            return together
         known = self._found.get(id(entries))
         if known is None:
             known = self._found[id(entries)] = entries, self._stretch.places(entries), {}

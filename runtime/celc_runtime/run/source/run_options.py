@@ -36,6 +36,10 @@ class RunOptions:
     arranged: Arrangement | None = None
     """What is known of the only rows of this run, where they come in one batch."""
 
+    rows: int | None = None
+    """How many rows come in all, so that nothing is kept after the last of them; None: it is not
+    known."""
+
     is_small: bool = False
     """Whether few rows come, all in one batch that has been checked (`LateRows.taken`)."""
 
@@ -58,11 +62,13 @@ class RunOptions:
         is_small = self.is_small or (self.arranged is not None and self.arranged.rows <= 1 << 8)
         return 1 << 10 if is_small else FIRES
 
-    def of_rows(self, numbered: str | None, arranged: Arrangement | None) -> RunOptions:
+    def of_rows(
+        self, numbered: str | None, arranged: Arrangement | None, rows: int | None
+    ) -> RunOptions:
         """The same options for rows of which this is known."""
         if self is PLAIN:  # a tenth of the time
-            return RunOptions(numbered=numbered, arranged=arranged)
-        return replace(self, numbered=numbered, arranged=arranged)
+            return RunOptions(numbered=numbered, arranged=arranged, rows=rows)
+        return replace(self, numbered=numbered, arranged=arranged, rows=rows)
 
 
 PLAIN = RunOptions()

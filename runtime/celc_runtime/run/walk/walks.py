@@ -29,8 +29,8 @@ from celc_runtime.plan.strategy import InRuns
 from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
 
-_MATCHES_PER_BATCH = 1 << 16
-_ENTRIES_PER_BATCH = 1 << 17
+_MATCHES_PER_BATCH = 1 << 17
+_ENTRIES_PER_BATCH = 1 << 18
 _FIRST_MATCHES = 1 << 11  # more memory would be asked of the system anew for each small table
 
 NOTED_ROWS = 1 << 18  # rows: the largest batch of a walk that notes all its events
