@@ -1,7 +1,7 @@
 """What a query costs as a batch job and as a stream, out of the model, with what is assumed.
 
 Executors follow from CPU: a task keeps a core busy for `busy` of the time that it has it, as was
-measured. Tasks are so many that each sorts its own rows, half of the most that it would take.
+measured. Tasks are so many that each sorts its own rows, a quarter of the most that it would take.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def batch_job(shape: Shape, asked: Asked, model: Model) -> BatchJob:
     """The query as a batch job over all rows."""
     rows = asked.rows.number
     kept = rows * asked.relevant
-    tasks = max(1, math.ceil(kept / (MOST_ROWS / 2))) if shape.parts != ONE else 1
+    tasks = max(1, math.ceil(kept / (MOST_ROWS / 4))) if shape.parts != ONE else 1
     if asked.executors is not None and shape.parts != ONE:
         tasks = max(tasks, int(asked.executors * asked.cores))
     found = terms(
