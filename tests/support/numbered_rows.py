@@ -6,11 +6,20 @@ import random
 from collections.abc import Iterable
 
 import pyarrow as pa
+import pytest
 from celc_runtime.plan.plan import Plan
 from celc_runtime.run.ranges import TimeRange
+from celc_runtime.spark import choose, facts
 from celc_runtime.spark.worker.task_columns import COUNTED, MATTERS, TaskColumns
 
 COLUMNS = TaskColumns("", "number", "mark")
+
+
+def tasks_sort_at_most(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks sort no more rows than these; 0: Spark sorts all. Fewer are never so few that one task
+    reads all keys: no plan does that and has Spark sort."""
+    monkeypatch.setattr(choose, "MOST_ROWS", rows)
+    monkeypatch.setattr(facts, "_FEW_ROWS", min(rows, facts._FEW_ROWS))
 
 
 def numbered_rows(plan: Plan, table: pa.Table, part: TimeRange | None = None) -> pa.Table:

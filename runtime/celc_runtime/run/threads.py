@@ -84,8 +84,9 @@ def side_by_side(calls: Sequence[Callable[[], _Answer]], threads: int) -> list[_
     others: list[_Works] = []
     try:
         for _ in range(1, min(threads, len(calls))):
-            others.append(_waiting_thread())
-            others[-1].put((work, ended))
+            works = _waiting_thread()
+            works.put((work, ended))
+            others.append(works)  # behind: nobody waits for work that was not put
         work()
         _wait(others, ended)
     except BaseException as problem:  # the user stops it

@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
-from celc_runtime.spark import choose
 from celc_runtime.spark.input.probe import explained
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.worker.task_columns import TIED
 from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
-from numbered_rows import COLUMNS, cut, numbered_rows, texts_of
+from numbered_rows import COLUMNS, cut, numbered_rows, tasks_sort_at_most, texts_of
 from strategies import compiled_queries, random_stream
 
 import celc
@@ -156,12 +155,11 @@ def _written(spark: Any, events: pa.Table, folder: Path) -> Any:
 def test_positions_are_those_of_all_rows(
     clauses: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choose, "MOST_ROWS", 0)
+    tasks_sort_at_most(0, monkeypatch)
     events, query = _stream(900), _compiled(clauses)
     frame = _written(spark, events, tmp_path)
     assert "Spark numbers the sorted rows" in query.explain_plan(frame)
-    # With a key, few rows would be read by one task: here they are shuffled.
-    found = query.match(frame, ranges=1) if "PARTITION" in clauses else query.match(frame)
+    found = query.match(frame)
     text = explained(found)
     assert text.count("Window ") == text.count("Sort ") == 1
     assert text.count("Exchange") == ("PARTITION" in clauses)

@@ -17,7 +17,7 @@ from celc_runtime.spark.worker import rows_between as module
 from celc_runtime.spark.worker.rows_between import RowsBetween
 from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
-from numbered_rows import COLUMNS, cut, numbered_rows, texts_of
+from numbered_rows import COLUMNS, cut, numbered_rows, tasks_sort_at_most, texts_of
 from shares import share
 from strategies import random_stream
 
@@ -178,7 +178,7 @@ def test_answers_are_those_of_all_rows(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choose, "MOST_ROWS", most_rows)
+    tasks_sort_at_most(most_rows, monkeypatch)
     events, query = _stream(1500), _query(clauses, formula, select)
     shuffled = events.take(pa.array(np.random.default_rng(4).permutation(len(events))))
     pq.write_table(shuffled, tmp_path / "events.parquet")

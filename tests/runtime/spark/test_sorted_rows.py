@@ -16,7 +16,7 @@ from celc_runtime.arrow.events import gathering
 from celc_runtime.arrow.events.sorting import sort_columns
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
-from celc_runtime.spark import choose, facts
+from celc_runtime.spark import choose
 from celc_runtime.spark.input.columns import SPARK_TYPES
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.worker import sorted_rows as module
@@ -25,7 +25,7 @@ from celc_runtime.spark.worker.task_columns import TaskColumns, Unsorted, no_typ
 from celc_runtime.spark.worker.task_sort import why_spark_sorts
 from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
-from numbered_rows import cut, texts_of, what_is_known
+from numbered_rows import cut, tasks_sort_at_most, texts_of, what_is_known
 from shares import share
 from strategies import compiled_queries, random_stream
 
@@ -275,9 +275,7 @@ def test_matches_are_the_same_whoever_sorts(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choose, "MOST_ROWS", most)
-    # No plan reads few rows in one task and has them sorted by Spark.
-    monkeypatch.setattr(facts, "_FEW_ROWS", min(most, facts._FEW_ROWS))
+    tasks_sort_at_most(most, monkeypatch)
     query = _compiled(clauses, order_by="ts", tiebreak="row").with_options(positions=positions)
     events = _events(900)
     frame = _frame(spark, events, tmp_path)
