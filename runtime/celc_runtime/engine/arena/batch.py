@@ -138,11 +138,22 @@ def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
     return positions
 
 
+_COMPARED = 1 << 13  # rows
+
+
 def disorder(values: np.ndarray, before: Any) -> tuple[int, int]:
     """(number of values below their predecessor, number equal to it); `before` precedes the
     first."""
-    falls = int(np.count_nonzero(values[1:] < values[:-1])) + int(values[0] < before)
-    return falls, int(np.count_nonzero(values[1:] == values[:-1])) + int(values[0] == before)
+    falls, ties = int(values[0] < before), int(values[0] == before)
+    # Some at a time, which stay in the processor's cache. Mostly all of them rise.
+    for first in range(0, len(values) - 1, _COMPARED):
+        here = values[first + 1 : first + 1 + _COMPARED]
+        there = values[first : first + len(here)]
+        rises = int(np.count_nonzero(here > there))
+        if rises < len(here):
+            lower = int(np.count_nonzero(here < there))
+            falls, ties = falls + lower, ties + len(here) - rises - lower
+    return falls, ties
 
 
 @njit(nogil=True, cache=True)
