@@ -6,6 +6,7 @@ has it. Here one call of a kernel, which holds no lock, writes all columns of 64
 also finds the row of an event and its value in one step.
 
 Others are looked up one by one: texts, columns with NULL, and those of events of earlier batches.
+So are all columns until machine code for this is worth its making.
 """
 
 from collections.abc import Sequence
@@ -17,9 +18,11 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import room_of, whole_column
 from celc_runtime.arrow.event_store import POSITION, Inside
 from celc_runtime.jit.instructions import long_word_at
-from celc_runtime.jit.kernels import njit
+from celc_runtime.jit.kernels import is_due, njit
 
 LEAST_MATCHES = 1 << 12  # of fewer, one look at each column takes less
+
+_SAVED = 10e-9  # seconds for each value, most of them those that threads wait
 
 
 class Asked(NamedTuple):
@@ -48,9 +51,9 @@ def looked_up(asked: Sequence[Asked], inside: Inside) -> dict[tuple[str, int], p
             values = column.buffers()[1].address + 8 * column.offset
         jobs[key] = places.ctypes.data, values, are_rows
         types.append(type)
-    if not jobs:
-        return {}
     count = len(asked[0].places)
+    if not jobs or not is_due(_look_up, len(jobs) * count * _SAVED):
+        return {}
     found = room_of(len(jobs) * count).reshape(len(jobs), count)
     wanted = np.array([*jobs.values()], np.int64)
     _look_up(wanted, inside.rows, inside.positions, inside.first, found)
