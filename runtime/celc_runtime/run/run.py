@@ -271,7 +271,7 @@ class Run:
         for rows in self._choice.known(self._oldest_start):
             yield from self._answer.add(rows, None)
         prepared, positions = reading
-        if self._is_last(prepared):
+        if self._was_last(prepared):
             return
         self._update.leave(prepared.batch)
         self._walk.leave(
@@ -280,8 +280,9 @@ class Run:
         self._answer.store.leave(self._oldest_entry(), int(self._memory.counters[ENTRY]))
         self._leave_batch(reading)
 
-    def _is_last(self, prepared: Prepared) -> bool:
-        """Whether a batch has the last rows of this run, and nothing is read after it."""
+    def _was_last(self, prepared: Prepared) -> bool:
+        """Count the rows of a batch that has been read: whether they are the last ones of this run,
+        and nothing is asked of it after them."""
         self._rows_left -= len(prepared.events if prepared.known is None else prepared.known)
         waits = self._walk.reads_alone or bool(self._plan.choice.deadlines)
         return not (self._rows_left or waits)

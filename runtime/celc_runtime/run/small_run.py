@@ -74,7 +74,7 @@ class SmallRun(Run):
         start_again(self._memory)
         self._answer.store.let_go()
 
-    def _is_last(self, prepared: Prepared) -> bool:
+    def _was_last(self, prepared: Prepared) -> bool:
         return not (self._walk.reads_alone or self._plan.choice.deadlines)
 
     def _read(self, batch: Batch) -> int:

@@ -22,7 +22,7 @@ from celc_runtime.jit.kernels import is_due, njit
 
 LEAST_MATCHES = 1 << 12  # of fewer, one look at each column takes less
 
-_SAVED = 10e-9  # seconds for each value, most of them those that threads wait
+_SAVED = 1e-9  # seconds for each value, of one thread
 
 
 class Asked(NamedTuple):

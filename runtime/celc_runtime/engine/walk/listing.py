@@ -119,7 +119,7 @@ def label_columns(output, kinds, offsets, entries, starts, ends):  # type: ignor
             offsets[column, match + 1] = np.int32(free)
 
 
-def label_columns_of_few(
+def label_columns_by_numpy(
     output: Output,
     kinds: Kinds,
     offsets: np.ndarray,
