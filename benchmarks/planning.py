@@ -10,8 +10,7 @@ what Spark reports as `queryPlanning`, in milliseconds on the clock, the median 
 micro-batches behind the first ones; CPU is that of all processes for a micro-batch, and apart that
 of Spark's Python workers.
 
-In the end a table says where a micro-batch goes, by the parts that Spark reports. *The rest* is
-what Spark's driver does between them.
+In the end a table says where a micro-batch goes, by the parts that Spark reports.
 """
 
 from __future__ import annotations
@@ -59,11 +58,6 @@ class Cost(NamedTuple):
     parts: dict[str, float]
     cpu: float
     workers: float
-
-    @property
-    def rest(self) -> float:
-        """Milliseconds that no part has."""
-        return 2 * self.parts[WHOLE] - sum(self.parts.values())
 
 
 def cost(
@@ -115,7 +109,6 @@ def table(costs: dict[str, list[Cost]]) -> Iterator[str]:
         for part, told in PARTS.items()
     }
     lines |= {
-        "the rest": lambda one: one.rest,
         "CPU of all processes": lambda one: 1000 * one.cpu,
         "CPU of Python workers": lambda one: 1000 * one.workers,
     }
