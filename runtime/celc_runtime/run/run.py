@@ -281,7 +281,7 @@ class Run:
         self._leave_batch(reading)
 
     def _was_last(self, prepared: Prepared) -> bool:
-        """Count the rows of a batch that was read: whether nothing is asked of this run any more."""
+        """Count the rows of a batch that was read: whether nothing more is asked of this run."""
         self._rows_left -= len(prepared.events if prepared.known is None else prepared.known)
         waits = self._walk.reads_alone or bool(self._plan.choice.deadlines)
         return not (self._rows_left or waits)
