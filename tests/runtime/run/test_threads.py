@@ -186,6 +186,13 @@ def test_threads_sort_large_tables(monkeypatch: pytest.MonkeyPatch, key: str, ri
         one = query.match_table(given, threads=1)
         assert len(one) > 10
         assert all(query.match_table(given, threads=count).equals(one) for count in (2, 3, 7))
+        with monkeypatch.context() as patch:  # rows that are picked part by part
+            patch.setattr(sorting, "_MOST_MOVED", ROWS - 1)
+            picked = order_for(query.plan, given, workers=threads.workers_of(3))
+            assert not picked.moved
+            assert (picked.starts is None) == (not rises)  # else no thread looks for them alone
+            assert picked.begins(query.plan).tolist() == rows.begins(query.plan).tolist()
+            assert query.match_table(given, threads=2).equals(one)
 
 
 def test_calls_side_by_side() -> None:

@@ -362,10 +362,9 @@ def _by_digits(
     numbered = _number_column(plan, table)
     # One piece of each column, because rows come from all over it.
     table = table.combine_chunks()
-    if len(table) > _MOST_MOVED:
-        return Sorted(table, in_order(places, workers).order, numbered)
-    moves = Moves([one.chunk(0) for one in table.itercolumns()])
-    found = in_order(places, workers, moves.of_slice)
+    is_moved = len(table) <= _MOST_MOVED
+    moves = Moves([one.chunk(0) for one in table.itercolumns()] if is_moved else [])
+    found = in_order(places, workers, moves.of_slice if is_moved else None)
     begins = found.begins if ascend and len(keys) == 1 else None
     return Sorted(table, found.order, numbered, moves.columns, begins)
 
