@@ -138,7 +138,8 @@ def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
     return positions
 
 
-_COMPARED = 1 << 13  # rows
+_COMPARED = 1 << 17  # rows: their comparison stays in the processor's cache, and another thread is
+# seldom waited for, which each function of NumPy may mean
 
 
 def disorder(values: np.ndarray, before: Any) -> tuple[int, int]:
