@@ -36,6 +36,7 @@ from celc_runtime.run.choice.deadlines import Deadlines
 from celc_runtime.run.choice.late_starts import LateStartChoice
 from celc_runtime.run.choice.per_start import StartChoice
 from celc_runtime.run.choice.starts import starts_of
+from celc_runtime.run.freed_memory import keep_freed_memory
 from celc_runtime.run.run import Run
 from celc_runtime.run.source.event_source import EventSource
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
@@ -50,6 +51,8 @@ from celc_runtime.run.walk.longest_runs import LongestRunsWalk
 from celc_runtime.run.walk.united import UnitedCheckedWalk, UnitedWalk
 from celc_runtime.run.walk.walks import AllWalk, RunsWalk, WalkOfRun
 from celc_runtime.run.walk.window_walks import EarliestWalk, SelectorWalk
+
+keep_freed_memory()  # once in a process, before there is a run
 
 PartsOfRun: TypeAlias = tuple[EventSource, UpdateOfRun, WalkOfRun, ChoiceOfRun, AnswerOfRun]
 
