@@ -346,8 +346,12 @@ def answer_of_part(
 ) -> Answer:
     """What a run over a part answers."""
     of_pairs = program.plan.source.parameters is not None
+    arranged = None if of_pairs else rows.arranged
+    if arranged is not None:
+        arranged = arranged.of_slice(part.first, part.end, continues=part.continues)
     options = replace(
         options,
+        arranged=arranged,
         first_position=part.position,
         continues=part.continues,
         rows_before=part.first,

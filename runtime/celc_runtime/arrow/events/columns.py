@@ -122,7 +122,8 @@ class Columns:
             events = events.filter(pa.array(known))
             codes = codes[known]
         arranged = self._arranged
-        if arranged is not None and (known is not None or len(events) != arranged.rows):
+        are_all = arranged is not None and known is None and len(events) == arranged.rows
+        if arranged is not None and not (are_all or arranged.is_of_some):
             arranged = None
         if arranged is not None:
             parts = arranged.parts
@@ -136,7 +137,8 @@ class Columns:
         prepared.tied = self._order.tied
         if source.ties is not None and not self._order.rises:
             prepared.instants = begins_instant(plan, events)
-        self._order.leave(events)
+        if not are_all:  # others follow
+            self._order.leave(events)
         self._rows.seen += given
         self._types_of_batch = codes, of_types
         return prepared

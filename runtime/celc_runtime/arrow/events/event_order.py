@@ -5,6 +5,8 @@ look once at each order column. They do not look at tiebreak columns if the firs
 decides.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -42,12 +44,24 @@ def tie_error(plan: Plan, which: str) -> EventError:
 
 
 class Arrangement(NamedTuple):
-    """What is known of the rows of a whole table, in order: nobody need look at them again."""
+    """What is known of all rows of a run, in order: nobody need look at them again."""
 
     rows: int
-    parts: np.ndarray  # int64, the rows at which partitions begin; empty: there is no PARTITION BY
+    parts: np.ndarray  # int64, the rows at which partitions begin; empty: at none of them
     tied: np.ndarray | None  # bool[rows], as `EventOrder.tied`
     rises: bool  # as `EventOrder.rises`: a tiebreak does not count
+
+    @property
+    def is_of_some(self) -> bool:
+        """Whether the same is known of some of the rows, whichever they are."""
+        return not len(self.parts) and self.tied is None
+
+    def of_slice(self, first: int, end: int, *, continues: bool) -> Arrangement:
+        """What is known of the rows from `first` to before `end`. continues: the partition of the
+        first one began before."""
+        begin, behind = np.searchsorted(self.parts, (first + continues, end))
+        tied = None if self.tied is None else self.tied[first:end]
+        return Arrangement(end - first, self.parts[begin:behind] - first, tied, self.rises)
 
 
 class EventOrder:

@@ -78,7 +78,7 @@ class Sorted(NamedTuple):
     numbered: the name of the column of row numbers that moved rows get, if the table has none of
     this name. moved: for each column its
     values in order; None, or empty: they are moved when they are asked for. starts: int64, the rows
-    in order at which partitions begin; None: not known. arranged: what sorting has shown of few
+    in order at which partitions begin; None: not known. arranged: what sorting has shown of all
     rows; None: not known. few: these rows as one batch; None: not made.
     """
 
@@ -228,7 +228,8 @@ def order_for(
         typing = _coding_types(plan, table, workers) if workers.threads > 1 else done(table)
         is_sorted, coded = workers.take(increases, typing)
         if is_sorted:
-            return Sorted(coded)
+            is_order = bool(plan.source.order_by) and not plan.source.key_columns
+            return Sorted(coded, arranged=_rising(len(coded)) if is_order else None)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
     if ascends(columns, workers):
         return Sorted(table)
@@ -366,7 +367,15 @@ def _by_digits(
     moves = Moves([one.chunk(0) for one in table.itercolumns()] if is_moved else [])
     found = in_order(places, workers, moves.of_slice if is_moved else None)
     begins = found.begins if ascend and len(keys) == 1 else None
-    return Sorted(table, found.order, numbered, moves.columns, begins)
+    arranged = None
+    if is_sorted and begins is not None and not keys[0].null_count:
+        arranged = _rising(len(table), begins)
+    return Sorted(table, found.order, numbered, moves.columns, begins, arranged)
+
+
+def _rising(rows: int, begins: np.ndarray = NO_INTEGERS) -> Arrangement:
+    """Rows whose times strictly ascend, before they are sorted by a key that begins so."""
+    return Arrangement(rows, begins, None, rises=True)
 
 
 def _with_codes(table: pa.Table, name: str, coded: pa.Array) -> pa.Table:

@@ -34,7 +34,7 @@ class RunOptions:
     """Whether it is known of all rows of this run that no partition comes back."""
 
     arranged: Arrangement | None = None
-    """What is known of the only rows of this run, where they come in one batch."""
+    """What is known of all rows of this run; None: its batches show it."""
 
     rows: int | None = None
     """How many rows come in all, so that nothing is kept after the last of them; None: it is not
