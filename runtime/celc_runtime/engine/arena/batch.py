@@ -28,6 +28,14 @@ END_OF_PARTS = 2**62
 NO_INTEGERS = np.zeros(0, np.int64)
 
 
+def relevant_rows(symbols: np.ndarray) -> np.ndarray:
+    """int64: the rows whose symbol is not 0. `symbols` is uint8 or uint16[rows].
+
+    NumPy finds what is not 0 in numbers four to eight times as slowly as in truths.
+    """
+    return np.flatnonzero(symbols != 0)
+
+
 @njit(nogil=True, cache=True)
 def next_relevant_row(words, symbols, row, rows):  # type: ignore[no-untyped-def]
     """The first row from `row` on whose symbol is not 0, or `rows`. It looks at eight rows at once.

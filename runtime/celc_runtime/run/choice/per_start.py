@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.events.columns import Prepared
+from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.walk.per_start import disjoint_chain
 from celc_runtime.plan.plan import PerStart, Window
 from celc_runtime.run.choice.choices import ChoiceOfRun
@@ -200,7 +201,7 @@ class StartChoice(ChoiceOfRun):
     def of_stretches(self, stretches: Stretches, prepared: Prepared) -> Iterator[pa.RecordBatch]:
         """Also writes the ends of the last kept matches into `stretches.known`."""
         batch = prepared.batch
-        entries = np.flatnonzero(batch.symbols)
+        entries = relevant_rows(batch.symbols)
         starts = entries[self._starts_of.entries(self._starts)]
         ends = entries[self._ends]
         chosen = self._best()

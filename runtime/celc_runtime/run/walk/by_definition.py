@@ -19,6 +19,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.arrow.matches.decided_times import LEFT_OPEN, NO_DEADLINE
+from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import (
     DONE,
     FIRED,
@@ -151,7 +152,7 @@ class DefinitionWalk(WalkOfRun):
     def look(self, prepared: Prepared, positions: Positions) -> None:
         """Note the relevant events of a batch, with their positions and entries."""
         batch, entry = prepared.batch, self._history.next
-        rows = np.flatnonzero(batch.symbols)
+        rows = relevant_rows(batch.symbols)
         count = len(rows)
         if len(batch.slots):
             parts = batch.slots[rows]

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from celc_runtime.arrow.events.columns import Prepared
+from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import (
     LISTED,
     PADDING,
@@ -84,7 +85,7 @@ class WithPast(WalkOfRun):
 
     def look(self, prepared: Prepared, positions: Positions) -> None:
         batch = prepared.batch
-        rows = np.flatnonzero(batch.symbols)
+        rows = relevant_rows(batch.symbols)
         count = len(rows)
         if count or len(prepared.parts):  # a partition can begin without a relevant event
             symbols = batch.symbols[rows]

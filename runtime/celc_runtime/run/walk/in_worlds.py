@@ -48,6 +48,7 @@ from celc_runtime.arrow.matches.possible_rows import (
     joined_rows,
     possible_batch,
 )
+from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import DONE as ALL_READ
 from celc_runtime.engine.arena.nodes import ENTRY, OUTPUT_FULL, Memory
 from celc_runtime.engine.walk.listing import Kinds, Output, new_output
@@ -253,7 +254,7 @@ class WorldsWalk(WalkOfRun):
         """Let relevant events wait; (first times of all events, relevant rows), both int64."""
         batch = prepared.batch
         low, last, points = self._measured(prepared)
-        rows = np.flatnonzero(batch.symbols)
+        rows = relevant_rows(batch.symbols)
         count = len(rows)
         entries = np.zeros(count, np.int64)
         if self._history is not None and count:

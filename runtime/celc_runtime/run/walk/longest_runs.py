@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from celc_runtime.arrow.events.columns import Prepared
-from celc_runtime.engine.arena.batch import NO_INTEGERS
+from celc_runtime.engine.arena.batch import NO_INTEGERS, relevant_rows
 from celc_runtime.engine.arena.nodes import ALWAYS, DONE, ENTRY, OUTPUT_FULL, Memory
 from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.engine.walk.longest_runs import (
@@ -55,7 +55,7 @@ class RelevantEvents(WalkOfRun):
         can go on from the one before (bool). None goes on from one partition to the next."""
         batch = prepared.batch
         self._entry = int(memory.counters[ENTRY])
-        rows = np.flatnonzero(batch.symbols)
+        rows = relevant_rows(batch.symbols)
         self._count = len(rows)
         of_rows = positions.of(rows)
         linked = np.ones(self._count, np.bool_)
