@@ -238,6 +238,10 @@ def test_starts_beside_events_have_one_order() -> None:
     assert check(277)["compact rows"]  # its matches start at other places than their events
 
 
+def test_null_keys_of_some_ranges_are_counted() -> None:
+    assert check(438)["tables"]  # a sort has seen that the other ranges have none
+
+
 @pytest.mark.parametrize("seeds", [2, pytest.param(8, marks=pytest.mark.long)])
 def test_parts_of_queries_for_each_row(seeds: int) -> None:
     found = sum(map(check_rules, range(seeds)), Counter())

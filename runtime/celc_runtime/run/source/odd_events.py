@@ -93,7 +93,7 @@ class OddEvents:
         self._first = self._first or later._first
         self._ties += later._ties
         for name, count in later._nulls.items():
-            self._nulls[name] += count
+            self._nulls[name] = self._nulls.get(name, 0) + count
 
     def told(self, query: str) -> Iterator[str]:
         """The warnings."""
