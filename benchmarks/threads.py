@@ -213,7 +213,9 @@ def main() -> None:
         if "cel" not in task.texts or task.data.lacking() is not None or not named:
             continue
         query, table = compiled(task), task.data.table(asked.events)
-        query.match_table(table)
+        with compiling():  # what a process has after some hundred calls
+            query.match_table(table)
+            query.match_table(table, threads=2)
         if "shares" in asked.only:
             shares(task, query, table)
         if "predicted" in asked.only:
