@@ -137,9 +137,11 @@ def pytest_collection() -> Iterator[object]:
 
 def pytest_collection_finish() -> None:
     """What is there now stays: thousands of tests and the packages. To look at it over and over for
-    garbage took a seventh of the time of all tests."""
+    garbage took a seventh of the time of all tests. What tests keep took a tenth, so objects that
+    are older than some hundred thousand others are looked at seldom."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 50, 20)
 
 
 _LONGEST = ("test_on_spark", "spark", "test_random_across")
