@@ -58,8 +58,9 @@ quick: $(INSTALLED) ## run the tests of the compiler alone, without Spark
 	@"$(PY)" -m pytest -q -m "not long and not spark" -n $(PROCESSES) \
 		--dist loadgroup --no-loadscope-reorder $(SLOW:%=--ignore=%) $(QUICK) $(ARGS)
 
-long: $(INSTALLED) notes ## run the tests that take longer than the suite may, and lowest
+long: $(INSTALLED) notes ## run the tests that take longer than the suite may, black on all files, and lowest
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m long $(ARGS)
+	@"$(PY)" -m black --check --quiet . || "$(PY)" -m black --check .
 	@$(MAKE) --no-print-directory lowest
 
 # The language in all its parts, the modules that are made, and every way to run a query on Spark.
@@ -75,9 +76,9 @@ slice: $(INSTALLED) notes ## run a slice of the tests, for other versions (PYTHO
 lowest: ## run that slice with the lowest versions of all that celc needs, in .venv-lowest
 	@$(MAKE) --no-print-directory slice VENV="$(LOWEST)" REQUIRED="tools/lowest.py"
 
-lint: $(INSTALLED) ## ruff, black and mypy, changing nothing
+lint: $(INSTALLED) ## ruff, black where ruff would change a file, and mypy; changing nothing
 	@"$(PY)" -m ruff check .
-	@"$(PY)" -m black --check --quiet . || "$(PY)" -m black --check .
+	@"$(PY)" tools/layout.py
 	@"$(PY)" -m mypy
 	@"$(PY)" -m mypy tools/*.py examples/*.py
 
