@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from places import ROOT
+from places import ROOT, TESTS
 
 # Before celc is imported: every compilation of every test, those in child processes too, is checked
 # between its passes.
@@ -17,6 +17,7 @@ if os.environ.get("CELC_TEST_SPARK"):
     # compile.
     os.environ["NUMBA_DISABLE_JIT"] = "1"
 
+import fcntl
 import gc
 import shutil
 import subprocess
@@ -126,13 +127,30 @@ def _wants_machine_code(item: pytest.Item) -> bool:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[object]:
-    """What is made meanwhile stays, so that nobody looks for garbage in it."""
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """What is made meanwhile stays, so that nobody looks for garbage in it.
+
+    In a fresh checkout the first process makes the bytecode of the packages and of the tests, whose
+    asserts pytest rewrites, and Hypothesis looks through both for constants. The others wait for
+    that: to make it takes longer than all else that a process does here.
+    """
     gc.disable()
     try:
-        return (yield)
+        with Path(__file__).open() as here:
+            if hasattr(session.config, "workerinput") and _is_fresh():
+                fcntl.flock(here, fcntl.LOCK_EX)
+                if not _is_fresh():
+                    fcntl.flock(here, fcntl.LOCK_UN)
+            return (yield)
     finally:
         gc.enable()
+
+
+def _is_fresh() -> bool:
+    """Whether fewer than half of the files of tests have bytecode with rewritten asserts."""
+    files = sum(1 for _ in TESTS.rglob("test_*.py"))
+    written = sum(1 for _ in TESTS.rglob(f"test_*-pytest-{pytest.__version__}.pyc"))
+    return 2 * written < files
 
 
 def pytest_collection_finish() -> None:
