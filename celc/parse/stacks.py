@@ -72,7 +72,8 @@ class Stacks:
         # A row of LALR tables promises too much: only the shift after all reductions decides. The
         # states that reductions would push are kept apart from the stack, which may be long.
         table = self._grammar
-        kept, pushed = len(self._states), list[int]()
+        kept = len(self._states)
+        pushed: list[int] = []  # `list[int]()` took a tenth of the time of a parse
         for terminal in terminals:
             shifted = False
             while not shifted:
