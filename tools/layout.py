@@ -4,7 +4,8 @@
 
 Both formatters have one style, but for rare expressions, and ruff needs a hundredth of the time:
 0.8 s for 300,000 lines, where black needs 83 s of CPU. So ruff reads all files, and black those
-that ruff would change: one in forty. A file in the style of either passes. `make long` has black read all.
+that ruff would change: one in forty. A file in the style of either passes. `make long` has black
+read all.
 
 `generated` is in neither: black makes these files, and tests compare them byte by byte.
 """
