@@ -295,20 +295,25 @@ def _clocks_of(states: _States) -> _Clocks | None:
         if step.target is not None and not states.stays(step.target)
     ]
     moves = [(source, target) for source, target in states.moves() if not states.stays(target)]
-    changed = True
-    while changed:
-        changed = False
+    seen: set[tuple[DetState, Clock]] = set()
+    fresh = {source for step, _ in steps for source in step.sources}
+    fresh.update(source for source, _ in moves)
+    while fresh:
+        # What comes of states without a new clock was found before.
         found: list[tuple[DetState, Clock]] = []
         for step, target in steps:
-            found += [(target, clock) for clock in _by_clock(states, step, clocks)]
+            if not fresh.isdisjoint(step.sources):
+                found += [(target, clock) for clock in _by_clock(states, step, clocks)]
         for source, target in moves:
-            found += [(target, clock.behind(source)) for clock in clocks.get(source, ())]
+            if source in fresh:
+                found += [(target, clock.behind(source)) for clock in clocks.get(source, ())]
+        fresh = set()
         for state, clock in found:
-            known = clocks.get(state, ())
-            if clock not in known:
-                clocks[state] = (*known, clock)
-                changed = True
-        if sum(map(len, clocks.values())) > MAX_PILES:
+            if (state, clock) not in seen:
+                seen.add((state, clock))
+                clocks[state] = (*clocks.get(state, ()), clock)
+                fresh.add(state)
+        if len(seen) > MAX_PILES:
             return None
     return clocks
 
@@ -335,9 +340,9 @@ def _by_clock(
         if START in always.states or clock.states <= always.states or step.target in staying:
             return always
         for length in range(1, len(clock.through)):
+            by = clock.through[length - 1]
             before = Clock(clock.states, clock.through[:length])
-            by = before.through[-1]
-            if before in met and by is not None and states.is_backed(by, clock.through[length:]):
+            if by is not None and before in met and states.is_backed(by, clock.through[length:]):
                 return before
         return clock
 
