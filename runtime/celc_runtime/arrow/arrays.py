@@ -248,6 +248,8 @@ def differs(column: pa.Array) -> np.ndarray:
         different: np.ndarray = values[1:] != values[:-1]
         return different
     column = plain(column)
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())  # Arrow does not compare them
     here, before = column[1:], column[:-1]
     changed = np.array(pc.fill_null(pc.not_equal(here, before), False), np.bool_)
     if column.null_count:
