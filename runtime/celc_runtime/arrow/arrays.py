@@ -20,7 +20,6 @@ from celc_runtime.values.types import MOST_NARROW
 PAIRS = np.dtype([("low", np.uint64), ("high", np.int64)])
 """Words of 128 bits, as Arrow stores them."""
 
-
 WHOLE = {
     type.id: np.dtype(f"int{type.bit_width}")
     for type in (
@@ -126,8 +125,11 @@ def zeros(rows: int) -> np.ndarray:
 
 
 def whole_numbers(column: pa.Array) -> np.ndarray:
-    """A window or order column without NULLs as int64 in the same order; times in microseconds."""
+    """A window or order column without NULLs as int64 in the same order; times in microseconds. Of
+    what has more bits, and no window, not all are told apart: DECIMALs by words, texts not at all.
+    """
     values = numbers(column)[0]
+    values = values["high"] if values.dtype == PAIRS else values
     if pa.types.is_date32(column.type):
         return values.astype(np.int64) * MICROSECONDS_PER_DAY
     if pa.types.is_floating(column.type):
@@ -248,8 +250,7 @@ def differs(column: pa.Array) -> np.ndarray:
         different: np.ndarray = values[1:] != values[:-1]
         return different
     column = plain(column)
-    if pa.types.is_float16(column.type):
-        column = column.cast(pa.float32())  # Arrow does not compare them
+    column = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
     here, before = column[1:], column[:-1]
     changed = np.array(pc.fill_null(pc.not_equal(here, before), False), np.bool_)
     if column.null_count:

@@ -45,11 +45,11 @@ from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import ReadsParts
 from celc_runtime.run.ranges import (
     GRID,
-    NO_LINE,
     OrderLine,
     Sample,
     TimeRange,
     cuts_for,
+    is_line,
     why_not_split,
     worthwhile,
 )
@@ -128,7 +128,7 @@ def _why_not_cut(plan: Plan) -> str:
         return why
     first = plan.source.order_by[0]
     type = plan.source.type_of(first)
-    return f"the first order column {first!r} is a {type}" if type in NO_LINE else ""
+    return "" if is_line(type) else f"the first order column {first!r} is a {type}"
 
 
 def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:

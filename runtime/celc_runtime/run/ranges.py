@@ -21,12 +21,12 @@ from typing import NamedTuple
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.plan import Plan, Window
+from celc_runtime.values.types import DataType, is_wide, type_of
 
 Number = int | float
 """A value of an order column: TIMESTAMP in microseconds and DATE in days since 1970."""
 
-NO_LINE = ("BOOLEAN", "STRING", "INTERVAL")
-"""The types of order columns on which no stretch can be measured."""
+_NO_LINE = (DataType.BOOLEAN, DataType.STRING, DataType.INTERVAL)
 
 _LONGS = range(-(2**63), 2**63)
 
@@ -78,6 +78,13 @@ class Sample:
     def quantile(self, share: float) -> int:
         """The place in the grid that has the given share of the rows before it."""
         return min(len(self.grid) - 1, max(0, round(share * len(self.grid))))
+
+
+def is_line(declared: str) -> bool:
+    """Whether the values of an order column of this type are numbers of up to 64 bits, or times, so
+    that ranges can be cut between them."""
+    type = type_of(declared)
+    return type not in _NO_LINE and not is_wide(type)
 
 
 def why_not_split(plan: Plan) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Window
-from celc_runtime.run.ranges import NO_LINE, Number, OrderLine
+from celc_runtime.run.ranges import Number, OrderLine, is_line
 from celc_runtime.spark.input.columns import SPARK_TYPES, column_named
 from celc_runtime.spark.input.probe import asked
 
@@ -85,7 +85,7 @@ class OrderColumn(ValueColumn, OrderLine):
     @property
     def why_not_cut(self) -> str:
         """Why there can be no time ranges; empty where there can be."""
-        if self.declared in NO_LINE:
+        if not is_line(self.declared):
             return f"the first order column {self.name!r} is a {self.declared}"
         if not self.fits:
             return f"the column {self.name!r} is of type {self.found}"
