@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventWarning
-from celc_runtime.rules import any_query
 from engines import interpreted, only_query
 from test_random_parts import small_parts
 
@@ -217,8 +216,7 @@ def check(seed: int) -> str:
 
     whole = table(rows)
     compare(query.match_table(whole), "as it is")
-    with pytest.MonkeyPatch.context() as patch, small_parts(rng):
-        patch.setattr(any_query, "MOST_ROWS_READ", rng.choice((0, 1 << 12)))
+    with small_parts(rng):
         for count in (1, 2, 3, 7):
             compare(query.match_table(whole, threads=count), f"{count} threads")
     found = query.match_arrow(table(in_order(rows)).to_batches())

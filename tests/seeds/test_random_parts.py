@@ -78,6 +78,9 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         patch.setattr(parts, "side_by_side", side_by_side)
         patch.setattr(any_query, "answer_of_parts", of_parts)
         patch.setattr(any_query, "NOTED_ROWS", 1)
+        # Few rows have a run of their own, which has all of them in one batch, and which a process
+        # takes after some hundred calls.
+        patch.setattr(any_query, "MOST_ROWS_READ", 0)
         for walk in (
             *(AdjoiningRunsWalk, CheckedWalk, DefinitionWalk, LongestRunsWalk, SelectorWalk),
         ):
