@@ -92,17 +92,7 @@ def value(node: syntax.Expression, scope: Scope) -> core.Expression | None:
     if _is_array(node):
         assert isinstance(node, syntax.Call)
         return _aggregate("ARRAY_AGG", node, scope)
-    found = expression(node, scope)
-    if found is None:
-        return None
-    if found.type is DataType.INTERVAL:
-        scope.found.add(
-            messages.unsupported(
-                "a measure cannot be an interval", node.span, "write TIMESTAMPDIFF(SECOND, a, b)"
-            )
-        )
-        return None
-    return found
+    return expression(node, scope)
 
 
 def key(clause: str, node: syntax.Expression, scope: Scope) -> core.Expression | None:
@@ -882,15 +872,6 @@ def _of_values(
     if name in ("MIN", "MAX") and not type.is_ordered:
         message = f"{name} takes values with an order, and this is of type {type.value}"
         scope.found.add(messages.type_mismatch(message, span))
-        return None
-    if type is DataType.INTERVAL:
-        scope.found.add(
-            messages.unsupported(
-                f"{name} of an interval is not supported",
-                span,
-                "write TIMESTAMPDIFF(SECOND, a, b)",
-            )
-        )
         return None
     return operand, aggregated_type(name, type)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from engines import interpreted
 from row_cases import compiled
+
+from celc import CelError
 
 
 def _measured(expression: str, columns: dict[str, pa.Array], types: str) -> pa.ChunkedArray:
@@ -97,3 +100,32 @@ def test_the_longest_difference_of_times_is_cut_towards_zero() -> None:
     found = _measured("TIMESTAMPDIFF(SECOND, a, b)", columns, "id INT, a TIMESTAMP, b TIMESTAMP")
     longest = most // 1_000_000
     assert found.to_pylist() == [-longest, 1, longest, longest, -1, None]
+
+
+def test_intervals_are_measures() -> None:
+    days = [dt.timedelta(days=-1), None, dt.timedelta(seconds=5)]
+    columns = {"a": pa.array(days, pa.duration("us"))}
+    for expression, wanted in (
+        ("a", days),
+        ("PREV(a)", [None, *days[:-1]]),
+        ("a + INTERVAL '1' DAY", [dt.timedelta(0), None, dt.timedelta(1, 5)]),
+        ("MAX(a)", days),
+        ("COUNT(a)", [1, 0, 1]),
+        ("ARRAY_AGG(a)", [[day] for day in days]),
+    ):
+        assert _measured(expression, columns, "id INT, a INTERVAL").to_pylist() == wanted
+    with pytest.raises(CelError, match="SUM takes numbers, and this is of type INTERVAL"):
+        _measured("SUM(a)", columns, "id INT, a INTERVAL")
+
+
+def test_the_time_that_a_match_takes_is_a_measure() -> None:
+    times = [dt.datetime(2026, 1, day, tzinfo=dt.UTC) for day in (1, 1, 4)]
+    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC"))})
+    with interpreted():
+        query = compiled(
+            "CREATE TABLE t (ts TIMESTAMP); SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES "
+            "LAST(ts) - FIRST(ts) AS whole, MIN(A.ts - DATE '2026-01-02') AS least PATTERN (A+ B))"
+        )
+    found = query.match_table(table)
+    assert found.schema.types == [pa.duration("us")] * 2
+    assert found.to_pylist() == [{"whole": dt.timedelta(3), "least": dt.timedelta(-1)}]

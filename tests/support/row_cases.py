@@ -98,6 +98,8 @@ def written(value: Any) -> Any:
             return value.strftime("%Y-%m-%d %H:%M:%S")
         case dt.date():
             return value.isoformat()
+        case dt.timedelta():
+            return value // dt.timedelta(microseconds=1)
         case float() if math.isnan(value):
             return "NaN"
         case float() if math.isinf(value):

@@ -137,6 +137,12 @@ _OF_PATH = (
     "LAST({y}.ts) <= FIRST({x}.ts) + INTERVAL '{n}' MINUTE",
     "TIMESTAMPDIFF(MINUTE, FIRST({x}.ts), {y}.ts) < {n}",
 )
+_INTERVALS = (
+    "LAST({x}.ts) - FIRST(ts)",
+    "MAX({x}.ts - TIMESTAMP '2026-01-01 00:00:00') + INTERVAL '{n}' MINUTE",
+    "ARRAY_AGG({x}.d - DATE '2026-01-01')",
+    "COUNT({x}.ts - TIMESTAMP '2026-01-01 00:00:00')",
+)
 _MEASURES = (
     "FIRST(id)",
     "LAST(id)",
@@ -273,6 +279,8 @@ def row_query(rng: random.Random) -> str:
     measures = [_filled(rng, rng.choice(_MEASURES), used) for _ in range(rng.choice((2, 3, 4)))]
     if rng.random() < 0.2 and "ARRAY" not in measures[0]:
         measures.append("COALESCE(CAST(m0 AS STRING), '-') || CLASSIFIER()")
+    if rng.random() < 0.1:
+        measures.append(_filled(rng, rng.choice(_INTERVALS), used))
     named = ", ".join(f"{measure} AS m{n}" for n, measure in enumerate(measures))
     subset = f"SUBSET U = ({', '.join(rng.sample(used, rng.randint(1, len(used))))})"
     within = f"WITHIN INTERVAL '{rng.randint(1, 9)}' MINUTE" if order == "ts" else ""
