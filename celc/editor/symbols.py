@@ -1,7 +1,7 @@
-"""Names of a text and what they mean: where each thing is declared and where it is named.
+"""The names in a text: what each of them means, and where else the same thing is named.
 
-An attribute is a column, so attributes with one name are one thing in all streams that some query
-reads together. A label is one thing in its query, wherever the formula binds it.
+An attribute is a column. So attributes with one name are the same thing in all streams that a query
+reads together. A label is the same thing everywhere in its query, wherever the formula binds it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +20,7 @@ SymbolKind = Literal[
 
 
 Scope: TypeAlias = tuple[str, ...]
+"""What a thing belongs to, such as a query or a parameter set; empty: to the whole file."""
 
 
 @frozen
@@ -33,11 +34,11 @@ class Symbol:
 
 @frozen
 class Occurrence:
-    """A place where a thing is named. `declares`: the thing gets its name there."""
+    """A place where a thing is named."""
 
     span: Span
     symbol: Symbol
-    declares: bool = False
+    declares: bool = False  # whether the thing gets its name here
 
 
 def occurrences(file: syntax.File) -> tuple[Occurrence, ...]:
@@ -53,7 +54,7 @@ def occurrence_at(found: Iterable[Occurrence], offset: int) -> Occurrence | None
 
 
 class _Groups:
-    """Which streams and queries are read together, as disjoint sets with one leader each."""
+    """Which streams and queries are read together: disjoint sets, each known by one member."""
 
     def __init__(self) -> None:
         self._leader: dict[Scope, Scope] = {}
@@ -70,21 +71,24 @@ class _Groups:
 
 
 def _own(index: int) -> Scope:
-    """The scope of the query with this number; its name can be missing, or stand twice."""
+    """The scope of the query with this number. Names do not tell queries apart: one can be missing,
+    or be given twice."""
     return ("query", str(index))
 
 
 class _File:
+    """Collects the names of a file in `found`."""
+
     def __init__(self, file: syntax.File) -> None:
         self._file = file
         self.found: list[Occurrence] = []
         self._streams = {stream.name.text for stream in file.streams}
         self._queries = {query.name.text for query in file.queries if query.name}
-        self._sets = {one.name.text for one in file.parameters}
+        self._sets = {one.name.text for one in file.parameters}  # parameter sets
         self._called: dict[str, SymbolKind] = {one.name.text: "function" for one in file.functions}
         self._called |= {one.name.text: "aggregate" for one in file.aggregates}
         self._groups = _Groups()
-        # A query and the streams that it reads are one group; so are a query and its readers.
+        # A query is in one group with the streams that it reads and with the queries that read it.
         self._reads = {_own(n): self._read_by(query) for n, query in enumerate(file.queries)}
         by_name = {one.name.text: n for n, one in enumerate(file.queries) if one.name is not None}
         for own, names in self._reads.items():
@@ -309,10 +313,10 @@ def _parts(nodes: Iterable[Any]) -> Iterator[tuple[Any, bool]]:
 def same_groups(
     before: Iterable[Occurrence], after: Iterable[Occurrence], places: Mapping[Span, Span]
 ) -> bool:
-    """Whether a text that was changed still means the same.
+    """Whether names still mean the same after a text was changed.
 
-    Names of one thing must still name one thing, and names of two things still two. `places` maps
-    the place of each name in the old text to its place in the new one.
+    That is so if two names mean one thing in the new text exactly if they did in the old one.
+    places: the place of each name in the old text → its place in the new one.
     """
     one = {places[each.span]: each.symbol for each in before}
     other = {each.span: each.symbol for each in after}

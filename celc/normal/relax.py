@@ -5,8 +5,9 @@ every match of the original form, with the same labels, and others. Its automato
 events a match can end, and of which events it can consist. The listing decides the omitted
 conditions.
 
-Without a condition a formula matches more. But below `!`, right of UNLESS and under NXT, LAST and
-MAX more matches exclude others, so there the whole operator is left out.
+Usually a formula matches more if a condition is left out. But below `!`, right of UNLESS and under
+NXT, LAST and MAX, a match can exclude other matches. So if a condition there cannot be decided, the
+whole operator is left out.
 """
 
 from dataclasses import replace
@@ -32,13 +33,14 @@ from celc.normal.traversal import forms_in, is_correlated
 
 
 def relaxed(form: NormalForm, *, selectors: bool = True, absences: bool = True) -> NormalForm:
-    """The form without its correlations; itself where it has none.
+    """The form without its correlations. A form without correlations is returned as it is.
 
-    - without `selectors`: all but STRICT are left out too, because their choice depends on where
-      the stream begins, and a match that consumes lets it begin again; and because it depends on
-      the matches of which events overlap that last
-    - without `absences`: UNLESS and `!` are left out too, because an absent event that lasts may
-      end inside a match but start before it
+    selectors: if False, NXT, LAST and MAX are left out too. Their choice depends on where the
+    stream begins, and CONSUME BY lets it begin anew. For events with a duration, it also depends on
+    which events overlap.
+    absences: if False, UNLESS, `!` and the choice of FIRST are left out too. An absent event with a
+    duration can end inside a match but start before it. If time is uncertain, whole worlds decide
+    what is absent.
     """
     return _Relaxation(selectors, absences).of(form)
 
@@ -49,6 +51,7 @@ class _Relaxation:
         self._absences = absences
 
     def _stays(self, form: NormalForm) -> bool:
+        """Whether nothing of a form has to be left out."""
         if is_correlated(form) or (not self._absences and _rules_out(form)):
             return False
         return self._selectors or not _selects(form)
@@ -92,7 +95,7 @@ class _Relaxation:
                 return sequence((left, rounds), (False,), form.span)
             case lp.Selected():
                 operand = self.of(form.operand)
-                # Whether a support is an interval does not depend on the other matches.
+                # STRICT looks at one match alone, so it stays.
                 is_strict = form.strategy == "STRICT"
                 return selected("STRICT", operand, form.span) if is_strict else operand
             case lp.Relabel():
@@ -107,11 +110,13 @@ class _Relaxation:
 
 
 def _rules_out(form: NormalForm) -> bool:
+    """Whether a form has an operator by which events outside a match can exclude it."""
     ruling = lp.Unless | lp.Absence | lp.ThenFirst
     return any(isinstance(part, ruling) for part in forms_in(form))
 
 
 def _selects(form: NormalForm) -> bool:
+    """Whether a form has a selector that compares matches; STRICT does not."""
     return any(
         isinstance(part, lp.Selected) and part.strategy != "STRICT" for part in forms_in(form)
     )

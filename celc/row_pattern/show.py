@@ -1,7 +1,7 @@
 """Conditions and values of MATCH_RECOGNIZE as text, for comments in generated code.
 
-They are shown as they are computed: NOT has been pushed to the comparisons, and a row at a constant
-distance is PREV or NEXT, whatever the query calls it.
+They are shown as they are computed, and not as the query writes them: NOT stands at the comparisons
+alone, and a row at a constant distance is PREV or NEXT.
 """
 
 from dataclasses import replace
@@ -28,13 +28,16 @@ class Show:
         return show_expression(self._named(node))
 
     def variables(self, variables: core.Variables | None) -> str:
-        """The variables whose rows are meant."""
+        """The names of pattern variables, joined by "or"; None: all variables."""
         if variables is None:
             return "all variables"
         return " or ".join(self._query.variables[one] for one in sorted(variables))
 
     def _named(self, node: core.Expression) -> core.Expression:
-        """The expression in which names stand for what the language of events lacks."""
+        """The expression with a name in place of each part that CEL does not have.
+
+        So `core.show` can show the rest. The name is the text of the part in MATCH_RECOGNIZE.
+        """
         match node:
             case core.ColumnAt():
                 text = self._at(node.row, self._query.columns[node.column].name)
@@ -63,6 +66,7 @@ class Show:
         return core.Variable(text, node.type, node.span)
 
     def _aggregate(self, node: core.AggregateOfRows) -> str:
+        """`SUM(a.price)` and the like. Columns inside stand without FIRST and LAST."""
         row = core.Navigation(node.variables, first=False, offset=0, shift=0, final=False)
 
         def of_row(one: core.Expression) -> core.Expression:
@@ -91,21 +95,24 @@ class Show:
         )
 
     def _label(self, row: core.Row) -> str:
+        """`CLASSIFIER()` of a row."""
         if isinstance(row, core.Navigation) and row.variables is not None:
             return self._moved(row, f"CLASSIFIER({self.variables(row.variables)})")
         return self._at(row, "CLASSIFIER()")
 
     def _at(self, row: core.Row, what: str) -> str:
+        """A value at a row, such as `PREV(LAST(a.price))`."""
         return self._moved(row, self._of(row, what))
 
     def _of(self, row: core.Row, what: str) -> str:
-        """A column of the rows of variables."""
+        """A column with the variables whose rows have it: `a.price`, `(a or b).price`."""
         if not isinstance(row, core.Navigation) or row.variables is None:
             return what
         of = self.variables(row.variables)
         return f"{of}.{what}" if len(row.variables) == 1 else f"({of}).{what}"
 
     def _moved(self, row: core.Row, what: str) -> str:
+        """A text inside FIRST or LAST, and inside PREV or NEXT, as the row asks for them."""
         match row:
             case core.Argument():
                 return what

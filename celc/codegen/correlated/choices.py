@@ -1,11 +1,14 @@
 """Conditions across events as Python expressions over remembered columns.
 
-The same translation as for conditions on one event (`conditions`), but each attribute is read at
-the event that has been chosen for its label: `events_k` holds the events of label number k of a
-clause, in stream order, and `place_k` is the place of the chosen event. Texts are compared by
-numbers that stand for them, and a condition on one text alone is a column of truths.
+A clause holds of a match if it holds for every choice of one event for each label that it names
+outside of functions. The expressions here are about one such *choice*. In the generated code,
+`events_k` holds the events of the clause's label number k, in stream order, and `place_k` is the
+place of the chosen event in `events_k`. All else is as for conditions on one event (`conditions`).
 
-Long: a way for each function and type of a value.
+Two texts are compared by the numbers that stand for them. A condition on one text alone is a column
+of truths, computed before.
+
+Long: each function and each type of a value has its own translation.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,30 +35,29 @@ _EXTREMES = {"MIN": "smallest", "MAX": "largest"}
 
 @dataclass(slots=True)
 class ChoiceCode(ConditionCode):
-    """Turns clauses into expressions; collects the columns they read.
-
-    Besides the fields of `ConditionCode`: `codes` are the text attributes that are compared with
-    others, `ranks` those of them whose order a condition asks for. `spelled` are text attributes
-    that are joined with those of other events, `spellings` the query's own texts beside them.
-    `symbols`: the kernel's symbols of the events of each type, by which a condition asks for the
-    type. `own` writes the functions of aggregates that the file declares. `room`: a variable with
-    room for the events of a match; None where memory can be had for the asking.
-    """
+    """Turns clauses into expressions; collects the columns they read."""
 
     codes: dict[str, int] = field(default_factory=dict)
+    """Text attributes that are read as numbers, one a text → number of the column `code_n`."""
     ranks: dict[str, int] = field(default_factory=dict)
+    """Those of them whose order counts, as for `<` and MIN → number of the column `rank_n`."""
     spelled: dict[str, int] = field(default_factory=dict)
+    """Text attributes whose letters are read, as for `||` → number of the column `spelled_n`."""
     spellings: dict[str, int] = field(default_factory=dict)
-    symbols: SymbolsOfTypes = field(default_factory=dict)
-    asks_for_symbols: bool = False
-    own: OwnAggregateCode | None = None
+    """Constant texts whose letters are read → their numbers."""
+    symbols: SymbolsOfTypes = field(default_factory=dict)  # what a test of an event's type reads
+    asks_for_symbols: bool = False  # whether an expression so far has such a test
+    own: OwnAggregateCode | None = None  # writes the functions of aggregates that the file declares
     room: Callable[[], str] | None = None
-    _labels: tuple[str, ...] = ()
+    """Makes the name of a buffer that holds as many numbers as a match has events. None: each
+    expression allocates its own."""
+    _labels: tuple[str, ...] = ()  # of the clause, in the order of their numbers
     _chosen: Mapping[str, str] = field(default_factory=dict)
-    """The places of events that a SOME or EVERY around chooses, by label."""
+    """Label → variable with the place of its event, for the labels of SOME and EVERY around."""
     _missing_is_true: bool = True
-    """Whether a comparison counts as TRUE where it looks back and nothing is there."""
+    """Whether a comparison is TRUE if it looks back and there are not so many events before."""
     _named: Mapping[str, str] = field(default_factory=dict)
+    """Label → variable with the chosen event itself, for labels without a `place_k`."""
 
     @property
     def attributes_read(self) -> set[str]:
@@ -74,7 +76,7 @@ class ChoiceCode(ConditionCode):
     def of_clause(self, clause: core.Clause, named: Mapping[str, str] | None = None) -> str:
         """An expression that is true where the clause is TRUE of a choice.
 
-        `named`: variables with the event chosen for a label, where `place_k` does not say it.
+        named: variables with the chosen events of labels that have no `place_k`.
         """
         self._labels, self._named = labels_in_order(clause), named or {}
         parts = [self.predicate(predicate) for predicate in clause.predicates]
@@ -87,7 +89,7 @@ class ChoiceCode(ConditionCode):
         if type_tested(predicate) is not None:
             truth = self._type_tested(predicate)
         elif isinstance(predicate, core.Membership) and predicate.negated and predicate.has_null:
-            truth = "False"  # unlike without the predicate, where nothing lies before
+            truth = "False"  # of NOT IN (…, NULL), except where it looks back to nothing
         elif operands_of(predicate)[0].type is core.DataType.STRING:
             truth = self._texts_compared(predicate)
         elif isinstance(predicate, core.NullTest):
@@ -136,8 +138,10 @@ class ChoiceCode(ConditionCode):
         return self._chosen.get(label) or f"place_{self._labels.index(label)}"
 
     def _lacks(self, label: str, distance: int) -> str | None:
-        """A test whether there are fewer events of a label before the chosen one; None: known to
-        be false."""
+        """A test whether fewer than `distance` events of a label lie before the chosen one.
+
+        None: it is known to be false.
+        """
         place = self._place(label)
         return f"({place} == 0)" if distance == 1 else f"({place} < {distance})"
 
@@ -178,7 +182,7 @@ class ChoiceCode(ConditionCode):
             case core.Previous(distance=1):
                 return f"{self._all(node.label)}[{self._place(node.label)} - 1]"
             case core.Previous():
-                # Where there are fewer events, the value is read and not looked at.
+                # With fewer events before, event 0 is read, and its value is not used.
                 place = self._place(node.label)
                 return f"{self._all(node.label)}[max({place} - {node.distance}, 0)]"
             case core.Aggregate(function="NTH"):
@@ -199,6 +203,7 @@ class ChoiceCode(ConditionCode):
     # --- numbers ----------------------------------------------------------------------------------
 
     def _needs(self, expression: core.Expression, known: dict[str, None]) -> None:
+        """Add the tests to `known` without which the value of the expression is NULL."""
         match expression:
             case core.AttributeValue() | core.Previous():
                 _, valid = self._column(expression.attribute)
@@ -323,7 +328,7 @@ class ChoiceCode(ConditionCode):
         return total, self.imports.call("divide_decimals", total, count, *map(str, scales))
 
     def _decimals_that_fit(self, node: core.Aggregate) -> Iterator[str]:
-        """The truths without which a sum or an average is NULL: that its type holds it."""
+        """Tests whether a sum or an average fits its type; if it does not, it is NULL."""
         if isinstance(node.type, core.DecimalType):
             total, average = self._sum_of_decimals(node)
             yield self.imports.call("is_decimal", total)
@@ -331,14 +336,14 @@ class ChoiceCode(ConditionCode):
                 yield self.imports.call("is_decimal", average)
 
     def _room(self, events: str) -> str:
-        """Room for as many numbers as there are events, in which functions sort."""
+        """A buffer with a number for each event, in which functions sort."""
         if self.room is not None:
             return self.room()
         self.imports.use("np")
         return f"np.empty({events}.shape[0], np.int64)"
 
     def _own_call(self, node: core.Aggregate) -> str:
-        """The call of an aggregate that the file declares; its value, and whether it has one."""
+        """The call of an aggregate that the file declares. It returns (value, is not NULL)."""
         assert self.own is not None
         function = self.own.function(node)
         columns = [variable for name in function.columns for variable in self._column(name)]
@@ -351,7 +356,7 @@ class ChoiceCode(ConditionCode):
         return f"{function.name}({', '.join([*columns, *texts, self._events(node)])})"
 
     def _call_of_lists(self, node: core.OwnCall) -> str:
-        """The call of a function of one's own."""
+        """The call of a function that the file declares, with the events of its labels."""
         assert self.own is not None
         columns = [name for one in node.operands for name in self._column(one.attributes[0])]
         of_label = {one.label: self._events(one) for one in node.operands}
@@ -426,12 +431,11 @@ class ChoiceCode(ConditionCode):
                 asked = f"(not {asked})" if predicate.negated else asked
             case _:
                 raise AssertionError("joined texts of several events are compared")
-        # A piece without a text has no number, and nothing is read there.
+        # `and` stops before a piece that is NULL: it has no number to read a text by.
         return "(" + " and ".join([*known, asked]) + ")"
 
     def _made_texts(self, predicate: core.Predicate) -> str:
-        """A predicate on texts that aggregates make, whose bytes are compared in a function of its
-        own."""
+        """A predicate on texts that aggregates make. A generated function compares their bytes."""
         lines: list[str] = []
         sides = [self._bytes_of(operand, lines) for operand in operands_of(predicate)]
         match predicate:
@@ -452,8 +456,10 @@ class ChoiceCode(ConditionCode):
         return self.own.of_texts(show_predicate(predicate), [*lines, f"return {asked}"])
 
     def _bytes_of(self, text: core.Expression, lines: list[str]) -> str:
-        """The variable with the bytes of a text. `lines` that set it are added; they return where
-        the text is NULL."""
+        """The variable with the bytes of a text. Adds the lines that set it to `lines`.
+
+        These lines return False if the text is NULL.
+        """
         whole = f"bytes_{len(lines)}"
         for number, piece in enumerate(joined_texts(text)):
             if isinstance(piece, core.Aggregate) and _is_own(piece):
@@ -475,23 +481,23 @@ class ChoiceCode(ConditionCode):
         return self.imports.call("spelled_text", "letters", "stops", number)
 
     def _is_made(self, text: core.Expression) -> bool:
-        """Whether an aggregate makes a piece of a text, which has no number then."""
+        """Whether an aggregate makes a piece of a text. Such a text has no number."""
         return any(
             isinstance(one, core.Aggregate) and one.own is not None and one.own.makes_texts
             for one in joined_texts(text)
         )
 
     def _order_of(self, left: str, right: str) -> str:
-        """-1, 0 or 1: the order of two texts, given by their pieces."""
+        """A call that compares two texts, each given by its pieces: -1, 0 or 1."""
         return self.imports.call("order_of_texts", "letters", "stops", left, right)
 
     def _own(self, text: object) -> str:
-        """The number of a text of the query."""
+        """The number of a constant text of the query."""
         self.imports.use("np")
         return f"np.int64({self.spellings.setdefault(str(text), len(self.spellings))})"
 
     def _pieces(self, text: core.Expression, known: dict[str, None]) -> str:
-        """The numbers of the texts that a text is joined of; `known`: when it is not NULL."""
+        """The numbers of the pieces of a text. Adds the tests that no piece is NULL to `known`."""
         numbers = [self._number_of(piece, known) for piece in joined_texts(text)]
         return f"({', '.join(numbers)},)"
 

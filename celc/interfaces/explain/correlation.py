@@ -1,4 +1,7 @@
-"""How conditions across events are decided: by keys, while listing, or by definition."""
+"""Lines of `celc explain`: how conditions across events are decided.
+
+Keys decide some of them, others are decided while matches are listed, or by definition.
+"""
 
 from collections.abc import Iterable
 
@@ -20,6 +23,7 @@ _WHEN: dict[When, str] = {
     "witness": "by one position before it",
     "complete": "when the match is complete",
 }
+"""When a condition is decided while a match is listed from its end back."""
 
 
 def across_lines(program: Program) -> list[str]:
@@ -44,6 +48,7 @@ def across_lines(program: Program) -> list[str]:
 
 
 def _key_lines(plan: KeyPlan) -> list[str]:
+    """The states whose partial matches are looked up by a key, and the absences that use one."""
     lines = ["partial matches are kept apart by key:"]
     for number, tie in enumerate(plan.ties):
         states = [str(state) for state, key in enumerate(plan.keys) if number in key]
@@ -55,6 +60,7 @@ def _key_lines(plan: KeyPlan) -> list[str]:
 
 
 def clause_line(clause: RoleClause) -> str:
+    """A condition, and when it is decided."""
     return f"{show_clause(clause.written)}: {_WHEN[clause.when]}"
 
 
@@ -89,6 +95,7 @@ def _names(form: NormalForm, window: Window | None) -> str:
 
 
 def _check_lines(checks: Checked) -> list[str]:
+    """What is decided while matches are listed, and what shortens the search."""
     lines = []
     if checks.asks:
         lines.append("conditions that are decided while matches are listed, from their end back:")

@@ -1,5 +1,8 @@
-"""Syntax errors where something is missing: a word, a name, an attribute, a value, a formula. Each
-function returns its message about a place, or None where its case does not apply."""
+"""Syntax errors where something is missing: a word, a name, an attribute, a value, a formula.
+
+Each function looks at the place where the parser stopped. It returns its message, or None if the
+mistake there is another one.
+"""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.messages.wording import written
@@ -49,8 +52,11 @@ def missing_by(place: Place) -> Diagnostic | None:
 
 
 def _one_key(place: Place, names: list[str]) -> str | None:
-    """The key of `v.user = c.buyer`: `user` if both are called so, `[user, buyer]` where each
-    event type has one of the two; None for others."""
+    """The key to write instead of `v.user = c.buyer`.
+
+    One name if both sides have the same, `[user, buyer]` if each event type declares exactly one of
+    the two, else None.
+    """
     if len(names) == 1:
         return names[0]
     types = declared(place).types.values()
@@ -91,7 +97,7 @@ def missing_word(place: Place) -> Diagnostic | None:
 
 
 def _attribute_after_dot(place: Place) -> Diagnostic | None:
-    """`x. > 3`."""
+    """`x. > 3`: the label has no attribute behind its dot."""
     label = place.tokens[place.index - 2].text
     event_type = labels(place).get(label) or label
     example = next(iter(declared(place).types.get(event_type, {})), "")
@@ -136,6 +142,7 @@ _VALUES = {
     "DATE": "DATE '2024-01-31'",
     "INTERVAL": "5 MINUTES",
 }
+"""An example of a value of each type; for numbers it is 10."""
 
 
 # --- formulas ---

@@ -1,8 +1,9 @@
 """A warning about `X ; !Y ; Y`, which `X ; FIRST Y` says with each condition written once.
 
-The two mean the same where Y is one event and events have no duration, also where they share an
-instant. Of several events, FIRST takes those that end first, and the absence forbids those that lie
-between; so it is with events that last. With uncertain time FIRST is an error.
+The two mean the same if Y is one event and events have no duration, also if several events share an
+instant. If Y is a pattern of several events, they differ: FIRST takes the match of Y that ends
+first, and the absence forbids every match of Y that lies between. They differ likewise for events
+with a duration. With uncertain time FIRST is an error.
 """
 
 from __future__ import annotations
@@ -25,25 +26,27 @@ _ITSELF = ""  # stands for the labels of an event in its own conditions
 
 @frozen
 class _Event:
-    """A part that is one event of some types, which satisfies clauses. All its labels are of it."""
+    """A part of a formula that matches one event, as in `(A OR B) AS x FILTER x.v > 1`."""
 
-    base: Span
+    base: Span  # of the event types, as `A OR B`
     types: frozenset[core.EventType]
-    labels: tuple[str, ...]  # of the base, then those made with AS
+    labels: tuple[str, ...]  # of the base, then those made with AS; all are of this one event
     named: tuple[str, ...]  # those made with AS
-    filters: tuple[core.Filter, ...]
+    filters: tuple[core.Filter, ...]  # around the base, the innermost first
 
     @property
     def clauses(self) -> frozenset[core.Clause]:
-        """What it asks of the event."""
+        """The conditions on the event, each with `_ITSELF` in place of its labels."""
         return frozenset(
             _of_itself(clause, self.labels) for one in self.filters for clause in one.clauses
         )
 
 
 def check_absences(formula: core.Formula, found: Diagnostics) -> None:
-    """Warn of each absence in a formula that only makes the event after it the first
-    one. Events of the query have no duration."""
+    """Warn of each absence that does no more than make the event after it the first one.
+
+    The caller has made sure that events have no duration.
+    """
     bound = [*_bindings(formula)]
     for absence, around in _absences(formula, ()):
         absent, then = _event(absence.middle), _event(absence.right)
@@ -65,7 +68,10 @@ def check_absences(formula: core.Formula, found: Diagnostics) -> None:
 def _absences(
     formula: core.Formula, around: tuple[core.Clause, ...]
 ) -> Iterator[tuple[core.Absence, tuple[core.Clause, ...]]]:
-    """The absences between two events, with the clauses that every match with them satisfies."""
+    """The absences between two parts, each with clauses that every match with it satisfies.
+
+    They are those of the FILTERs around it with only AS, `;`, FIRST, `!` and WITHIN between.
+    """
     match formula:
         case core.Filter():
             around = (*around, *formula.clauses)
@@ -82,7 +88,7 @@ def _absences(
 
 
 def _event(formula: core.Formula) -> _Event | None:
-    """A part as one event; None where it can be several, or where a label can be of another one."""
+    """A part as one event; None if it can match several, or if a label can be of another event."""
     match formula:
         case core.Atom():
             types = frozenset(formula.types)
@@ -107,7 +113,8 @@ def _event(formula: core.Formula) -> _Event | None:
 
 
 def _is_plain(clause: core.Clause) -> bool:
-    """Whether a clause compares attributes only, which mean the same to the left of a FIRST."""
+    """Whether a clause compares attributes only. Inside a FIRST, PREV and functions of a label
+    can see other events."""
     return not any(
         isinstance(predicate, core.Quantified)
         or any(
@@ -119,7 +126,8 @@ def _is_plain(clause: core.Clause) -> bool:
 
 
 def _of_itself(clause: core.Clause, labels: Sequence[str]) -> core.Clause:
-    """A clause with one name for the labels of an event, in one order of sides."""
+    """A clause with `_ITSELF` for the labels of an event, and each comparison in one order of its
+    sides. So two clauses that mean the same are equal."""
 
     def renamed(leaf: core.Expression) -> core.Expression:
         assert isinstance(leaf, core.AttributeValue | core.Aggregate | core.Previous)
@@ -156,14 +164,18 @@ def _bindings(formula: core.Formula) -> Iterator[tuple[str, Span]]:
 def _sees_the_left(
     absent: _Event, absence: core.Absence, bound: Sequence[tuple[str, Span]]
 ) -> bool:
-    """Whether what is absent is compared only with events to its left, as FIRST sees them."""
+    """Whether the absent event is compared only with events to its left. Conditions in a FIRST see
+    no others."""
     clauses = [clause for one in absent.filters for clause in one.clauses]
     asked = frozenset[str]().union(*map(labels_of_clause, clauses)) - {*absent.labels}
     return all(place.end <= absence.middle.span.start for label, place in bound if label in asked)
 
 
 def _is_bound_there(label: str, absence: core.Absence, bound: Sequence[tuple[str, Span]]) -> bool:
-    """Whether a condition around on a label of the event speaks of that event alone."""
+    """Whether a label is bound only in the part after the absence, the absent part left out.
+
+    If so, a condition on it in a FILTER around is about that event alone.
+    """
     there, absent = absence.right.span, absence.middle.span
     return all(
         there.start <= place.start and place.end <= there.end
@@ -176,8 +188,10 @@ def _is_bound_there(label: str, absence: core.Absence, bound: Sequence[tuple[str
 
 
 def _instead(absent: _Event, then: _Event, source: Source) -> str | None:
-    """`FIRST Y`, with the labels of the event and the conditions of the absence; None where the
-    text is of another form."""
+    """The text `FIRST Y`, with the labels of the event and the conditions of the absence.
+
+    None if the text of the conditions cannot be copied.
+    """
     conditions = []
     name = then.labels[-1] if then.labels else ""
     for one in absent.filters:
@@ -185,7 +199,7 @@ def _instead(absent: _Event, then: _Event, source: Source) -> str | None:
         head = re.match(r"[\s)]*FILTER\s+", source.text[start:end], re.IGNORECASE)
         if head is None:
             return None
-        # The place of a part in parentheses has them.
+        # The span of a part in parentheses includes the parentheses.
         for _ in range(source.text[one.span.start : one.operand.span.start].count("(")):
             end = source.text.rindex(")", start, end)
         written = _with_label(Span(start + head.end(), end), one, absent.labels, name, source)
@@ -207,7 +221,10 @@ def _instead(absent: _Event, then: _Event, source: Source) -> str | None:
 def _with_label(
     span: Span, filtered: core.Filter, labels: Sequence[str], name: str, source: Source
 ) -> str | None:
-    """The text of a condition, with `name` in place of other labels of the same event."""
+    """The text of a condition, with `name` in place of other labels of the same event.
+
+    None if a label does not stand before a dot.
+    """
     text, end = "", span.start
     leaves = {
         node.span: node.label
@@ -227,7 +244,10 @@ def _with_label(
 
 
 def _place(absence: core.Absence, source: Source) -> Span | None:
-    """From the `!` to the end of the event after it, parentheses included."""
+    """The span from the `!` to the end of the event after it, parentheses included.
+
+    None if more than `;`, `!` and parentheses stands between the parts.
+    """
     before = source.text[absence.left.span.end : absence.middle.span.start]
     between = source.text[absence.middle.span.end : absence.right.span.start]
     if not re.fullmatch(r"[\s)]*;\s*![\s(]*", before) or not re.fullmatch(r"[\s);(]*", between):

@@ -1,5 +1,8 @@
-"""Formulas that can match nothing, where their structure alone shows it. All findings are certain.
-Many formulas that can match nothing are not found."""
+"""Warnings about formulas that can match nothing, as far as their structure alone shows it.
+
+Every warning is certain. But many formulas that can match nothing are not found. Sets of event
+types are masks with a bit for each type.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -32,12 +35,12 @@ from celc.resolve.warnings.suspicions import check_sides
 
 @frozen
 class _Reach:
-    """The interval that a match can have: how many events it covers, and the types of its ends."""
+    """The interval from the first to the last event of a match, over all matches of a formula."""
 
-    least: int
-    most: int | None  # None: there is no bound
-    first: int
-    last: int
+    least: int  # the number of events in the shortest interval
+    most: int | None  # in the longest one; None: there is no bound
+    first: int  # the types that the first event can have, as a mask; 0: not known
+    last: int  # the types that the last event can have, likewise
 
 
 def _reach(scoped: Scoped) -> _Reach:
@@ -97,7 +100,8 @@ def _reach(scoped: Scoped) -> _Reach:
 
 
 def _outermost(operands: Sequence[Taken]) -> Iterator[int]:
-    """The numbers of the operands that can be the first of a match."""
+    """The numbers of the operands at which a match can begin: the first one that is not optional,
+    and all before it."""
     for number, operand in enumerate(operands):
         yield number
         if not operand.optional:
@@ -114,11 +118,13 @@ def _joined(operator: str, sides: Sequence[_Reach]) -> _Reach:
 
 
 def _bounded(combine: Callable[[Iterable[int]], int], reaches: Sequence[_Reach]) -> int | None:
+    """The greatest lengths combined; None if one of them has no bound."""
     bounds = [reach.most for reach in reaches if reach.most is not None]
     return combine(bounds) if len(bounds) == len(reaches) else None
 
 
 def _any_of(masks: Sequence[int]) -> int:
+    """The types of any of the masks; 0 if one of them is not known."""
     return reduce(or_, masks) if all(masks) else 0
 
 
@@ -131,10 +137,10 @@ def _all_of(masks: Sequence[int]) -> int:
 
 @frozen
 class _Side:
-    """An operand of AND or ALL, or several that are joined already."""
+    """An operand of AND or ALL, or the result of several operands that were joined before."""
 
     labels: Labels
-    support: Extent
+    support: Extent  # of the events with any label
     reach: _Reach
     span: Span
 
@@ -150,8 +156,8 @@ def check_joints(
     """Warn where two sides of AND cannot be the same match, or two sides of ALL bind the same
     label.
 
-    With `simultaneous`, matches may begin and end with different events of one instant, and an
-    instant has any number of events.
+    simultaneous: events of one time are one instant. Then the two sides may begin and end with
+    different events of an instant, so the types of their ends and their lengths show nothing.
     """
 
     def join(operator: str, sides: list[_Side]) -> _Side:
@@ -181,6 +187,7 @@ _SAME_MATCH = (
     "adds a condition"
 )
 _Clash: TypeAlias = tuple[str, _Side, _Side]
+"""The reason, then the two sides."""
 
 
 def _clash(sides: Sequence[_Side], *, simultaneous: bool) -> _Clash | None:
@@ -213,6 +220,10 @@ def _clash(sides: Sequence[_Side], *, simultaneous: bool) -> _Clash | None:
 def _numbers(
     sides: Sequence[_Side], extents: Sequence[Extent], never: str, fewer: str
 ) -> _Clash | None:
+    """A clash if one side needs more positions than another one can have.
+
+    never: the reason if that other side can have none. fewer: the reason if it can have some.
+    """
     richest = max(range(len(sides)), key=lambda k: extents[k].least)
     poorest = min(range(len(sides)), key=lambda k: extents[k].most)
     if extents[richest].least <= extents[poorest].most:
@@ -235,6 +246,7 @@ def _ends(sides: Sequence[_Side]) -> _Clash | None:
 
 
 def _disjoint(sides: Sequence[_Side], masks: Sequence[int], reason: str) -> _Clash | None:
+    """A clash if no type is in the masks of all sides."""
     if not all(masks) or _all_of(masks):
         return None
     for (mask, side), (other_mask, other) in combinations(zip(masks, sides, strict=True), 2):
@@ -244,6 +256,7 @@ def _disjoint(sides: Sequence[_Side], masks: Sequence[int], reason: str) -> _Cla
 
 
 def _lengths(sides: Sequence[_Side]) -> _Clash | None:
+    """A clash if one side covers more events than another one can."""
     bounded = [side for side in sides if side.reach.most is not None]
     if not bounded:
         return None
@@ -262,7 +275,7 @@ def _lengths(sides: Sequence[_Side]) -> _Clash | None:
 # --- UNLESS ---------------------------------------------------------------------------------------
 
 
-_LONGEST_PATTERN = 100  # rounds of a pattern that are compared one by one
+_LONGEST_PATTERN = 100  # rounds of `{n}`, which are compared one by one; more are not looked at
 
 
 def check_unless(scoped: Scoped, found: Diagnostics) -> None:
@@ -283,7 +296,7 @@ def check_unless(scoped: Scoped, found: Diagnostics) -> None:
 
 
 def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
-    """Sequences of event types (as masks) whose occurrence in order is always a match."""
+    """Sequences of masks: events of these types in this order always have a match among them."""
     parts = scoped.parts
     match scoped.node:
         case syntax.EventAtom():
@@ -298,8 +311,7 @@ def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
                 return []
             return _in_a_row([_sure_patterns(parts[0])] * least)
         case syntax.Selector() | syntax.Within():
-            # Where all matches are single events, each is the only one with its end, and fits every
-            # window.
+            # If every match is one event, it fits every window, and no other match has its end.
             return _sure_patterns(parts[0]) if _reach(parts[0]).most == 1 else []
         case syntax.Disjunction():
             return [pattern for part in parts for pattern in _sure_patterns(part)]
@@ -321,6 +333,10 @@ def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
 
 
 def _in_a_row(parts: Iterable[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
+    """The sure pattern of parts that follow each other, from the sure patterns of each part.
+
+    Patterns of one event are alternatives, so they make one mask. Empty: there is no such pattern.
+    """
     row: list[int] = []
     for patterns in parts:
         mask = 0
@@ -337,7 +353,10 @@ def _in_a_row(parts: Iterable[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
 
 
 def _advance(scoped: Scoped, pattern: tuple[int, ...], at: int) -> int:
-    """How far every match of a formula gets in the pattern, at least, from `at` on."""
+    """The place in the pattern that every match of a formula reaches, if it begins at place `at`.
+
+    The place is the number of masks that events of the match satisfy, one after another.
+    """
     parts = scoped.parts
     match scoped.node:
         case syntax.EventAtom():

@@ -1,5 +1,8 @@
-"""The rows that a case gives: CSV text, lines of JSON, rows or columns, read as `celc run` reads
-files."""
+"""The input rows of a case in a test file, and errors about them.
+
+A case gives its rows as CSV text, lines of JSON, a list of rows, or columns. The readers of `celc
+run` read them as if they were a file. An error is shown at the row in the test file.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
     from celc.interfaces.cli.reading.wanted import Wanted
 
 NAME = "given"
-"""What the readers call the rows; messages of a case have a place in its file instead."""
+"""The name of the rows in messages of the readers. `Rows.problem` cuts it off, because an error is
+shown at its place in the test file."""
 
 FORMS = (
     "a text of CSV, a text with lines of JSON, a list of rows as in [{ type = 'A', v = 1 }], or a "
@@ -36,27 +40,26 @@ _LINE = re.compile(rf"{NAME}, line ([\d,]+): (.*)", re.DOTALL)
 
 
 _OF_OPTIONS = re.compile(r"[;,] (name another form with|and) --time-format.*", re.DOTALL)
-"""What the readers say of options that a test file has not."""
+"""Advice of the readers about options of the command line, which a test file does not have."""
 
 
 @frozen
 class Rows:
-    """Rows as bytes of a format, with the place of the value, and where each line of the bytes
-    stands."""
+    """The rows of a case as bytes that the readers of files can read."""
 
-    format: str
+    format: str  # "csv" or "json"
     data: bytes
-    span: Span
-    lines: tuple[Span, ...]
+    span: Span  # of the value in the test file
+    lines: tuple[Span, ...]  # the place of each line of `data` in the test file; empty: not known
 
     def origin(self) -> Origin:
-        """What the readers of files read."""
+        """The rows as a source for the readers of files."""
         from celc.interfaces.cli.reading.origins import Origin
 
         return Origin(NAME, None, self.format, None, False, len(self.data), data=self.data)
 
     def problem(self, told: str) -> Diagnostic:
-        """A problem that the readers or the query tell of, at the row that it is about."""
+        """An error, at its row. told: the message of the readers or of the query."""
         span, found = self.span, _LINE.match(told)
         if found is not None:
             line = int(found[1].replace(",", "")) - 1
@@ -67,8 +70,10 @@ class Rows:
 
 
 def rows_of(value: object, span: Span, at: Callable[..., Span], text: str) -> Rows | str:
-    """The rows that a value gives, or what is wrong with it. `span` is its place in `text`, and
-    `at(n)` that of its element n."""
+    """The rows that a value of a test file gives, or a message that says what is wrong with it.
+
+    span: the place of the value in `text`. at(n): the place of its element n.
+    """
     match value:
         case str():
             return rows_of_text(value, span, tuple(lines_of_text(span, text, value)))
@@ -98,15 +103,17 @@ def _written(value: Any) -> object:
 
 
 def rows_of_text(value: str, span: Span, places: tuple[Span, ...]) -> Rows:
-    """Rows of a text: lines of JSON where it begins with `{`, else CSV; `places` are those of its
-    lines."""
+    """The rows of a text: lines of JSON if it begins with `{`, else CSV.
+
+    places: where its lines stand in the test file.
+    """
     if value.lstrip().startswith("{") or not value.strip():
         return Rows("json", value.encode(), span, places)
     return Rows("csv", _without_blanks(value).encode(), span, places)
 
 
 def lines_of_text(span: Span, text: str, value: str) -> Iterator[Span]:
-    """The places of the lines of a TOML text over several lines; none: it is in one."""
+    """The places of the lines of a TOML text in three quotes; of another text none."""
     quote = text[span.start : span.start + 3]
     if quote not in ('"""', "'''"):
         return
@@ -124,7 +131,10 @@ def lines_of_text(span: Span, text: str, value: str) -> Iterator[Span]:
 
 
 def _without_blanks(text: str) -> str:
-    """CSV without the blanks around its fields, with which people align columns. Lines stay."""
+    """CSV without the blanks around its fields, which people write to align columns.
+
+    The number of lines stays the same.
+    """
     out = io.StringIO()
     quoted = False
     field = ""
@@ -141,8 +151,11 @@ def _without_blanks(text: str) -> str:
 
 
 def table_of(rows: Rows, wanted: Wanted, source: Source, *, whole: bool = False) -> pa.Table:
-    """The events as the query reads them; `whole`: a column that no row has is an error. Raises
-    CelError at the row that is wrong."""
+    """The events as the query reads them.
+
+    whole: whether it is an error if a column of the query is in no row. Raises CelError at the row
+    that is wrong.
+    """
     import pyarrow as pa
     from celc_runtime.arrow.arrays import plain_batch
 
@@ -165,7 +178,7 @@ def table_of(rows: Rows, wanted: Wanted, source: Source, *, whole: bool = False)
 
 
 def placed(rows: Rows, wanted: Wanted, told: str, source: Source) -> CelError:
-    """A problem that the query has with the events, at the row that it names."""
+    """The error of a query that has refused the events, at the row that its message names."""
     from celc.interfaces.cli.reading.events import Form
     from celc.interfaces.cli.reading.stream import EventStream
 

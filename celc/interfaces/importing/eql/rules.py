@@ -54,7 +54,8 @@ def text_of(source: Source, name: str, columns: Columns) -> str:
     """
     tree = parse(source, "eql")
     known = Fields(Diagnostics(source), {columns.time: "TIMESTAMP"})
-    # The type that a later condition gives a field holds in the earlier ones too.
+    # Translated twice: the first time finds the types of fields. A later condition can show the
+    # type of a field that an earlier condition names.
     _Query(source, columns, tree, known).clauses()
     diagnostics = Diagnostics(source)
     query = _Query(source, columns, tree, Fields(diagnostics, known.kinds))
@@ -76,6 +77,7 @@ def _named(name: str, clauses: list[str]) -> list[str]:
 
 
 def _head(query: _Query, columns: Columns) -> list[str]:
+    """A comment with the options that `celc compile` needs for this query, if it needs any."""
     options = [] if query.has_any else [f"--type-column {columns.kind}"]
     if not query.has_window:
         options.append(f"--order-by {columns.time}")
@@ -83,6 +85,7 @@ def _head(query: _Query, columns: Columns) -> list[str]:
 
 
 def _comments(source: Source, *, is_sequence: bool) -> list[str]:
+    """The comments of the EQL text as comments of CEL."""
     parts = re.findall(
         r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|//([^\n]*)|/\*([\s\S]*?)\*/', source.text
     )
@@ -93,14 +96,16 @@ def _comments(source: Source, *, is_sequence: bool) -> list[str]:
 
 @dataclass
 class _Query:
+    """One query while it is translated: what has been seen of it, and of the fields it names."""
+
     source: Source
-    columns: Columns
+    columns: Columns  # the columns of the time and of the event types
     tree: Node
-    fields: Fields
+    fields: Fields  # the types of the fields so far
     conditions: Conditions = field(init=False)
     named: dict[str, dict[str, None]] = field(default_factory=dict)  # fields of each event type
     shared: dict[str, None] = field(default_factory=dict)  # keys of all events
-    has_window: bool = False
+    has_window: bool = False  # whether the query has a WITHIN or a FOR, which names the time
 
     def __post_init__(self) -> None:
         self.conditions = Conditions(self.fields, self.fields.diagnostics)
@@ -191,6 +196,7 @@ class _Query:
         return Step(event_type, condition, keys, is_missing, span)
 
     def _of_category(self, name: str, condition: Words | None) -> Words:
+        """The condition, and that the event has this category."""
         self.conditions.used = {self.columns.kind: None, **self.conditions.used}
         column = Words(attribute(self.columns.kind))
         same = operation(column, "=", Words(literal(name)), Level.COMPARISON)
@@ -203,6 +209,7 @@ class _Query:
         return sorted(steps, key=lambda one: one.span)
 
     def _repeated(self, node: Node) -> list[Step]:
+        """A step, as many times as its `with runs=n` says."""
         is_missing = isinstance(node.children[0], Token)
         runs = 1
         asked = next(
@@ -274,8 +281,11 @@ class _Query:
     def _common_keys(
         self, keys: tuple[Key, ...], steps: list[Step], until: Step | None
     ) -> tuple[tuple[Key, ...], list[Step], Step | None] | None:
-        """Keys that all steps have under the same name are keys of the sequence. None if the steps
-        have not as many."""
+        """The keys of the sequence, then the steps and `until` without them.
+
+        A key that all steps have under one name becomes a key of the whole sequence. None: the
+        steps differ in the number of their keys.
+        """
         every = [*steps, *([until] if until else [])]
         if len({len(one.keys) for one in every}) > 1:
             of = next(one for one in every if len(one.keys) != len(every[0].keys))
@@ -296,7 +306,8 @@ class _Query:
 
     @staticmethod
     def _needed(keys: Sequence[Key]) -> tuple[Words, ...]:
-        """A match begins only at an event that has the keys: NULL equals nothing in EQL."""
+        """Conditions that the first event of a match has its keys, because in EQL NULL equals
+        nothing, and in PARTITION BY NULL equals NULL."""
         return tuple(
             Words(f"{attribute(key.field)} IS NOT NULL", Level.COMPARISON)
             for key in keys
