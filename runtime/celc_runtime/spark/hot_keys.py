@@ -1,9 +1,9 @@
 """Hot keys: keys with more events than a task should read, each cut into time ranges.
 
-Keys are counted in a sample, by their hashes first: a table of few rows shows whether there is a
-hot key at all. A row of a hot key gets the numbers of the ranges that read it (two, where the next
-range reads it before its own events); all other rows get 0. The shuffle goes by key and number. So
-the DataFrame is run once, whatever its plan.
+Keys are counted in a sample. First their hashes are counted: few counts are enough to see whether
+there can be a hot key at all. A row of a hot key gets the numbers of the ranges that read it (more
+than one if a later range reads it before its own events); all other rows get 0. The shuffle goes by
+key and number. So the DataFrame is run once, and not once for each range.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from celc_runtime.spark.time_ranges import BETWEEN_CUTS, Draw, bucket, quantiles
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_HASHES = 1024
+_HASHES = 1024  # values of a key's hash, so at most as many counts, however many keys there are
 
 
 @frozen
@@ -44,15 +44,12 @@ class HotKey:
 
 @frozen
 class KeySample:
-    """A sample of the rows, each of which stands for `weight` rows.
-
-    total: how many rows it has. largest: an upper bound of the rows of one key in it.
-    """
+    """A sample of the rows."""
 
     rows: DataFrame
-    weight: float
-    total: int
-    largest: int
+    weight: float  # how many rows of the input a row of the sample stands for
+    total: int  # the number of rows in the sample
+    largest: int  # an upper bound of the rows that one key has in the sample
 
     @property
     def estimated(self) -> int:
@@ -87,9 +84,8 @@ def hot_keys(
 ) -> list[HotKey]:
     """The keys with more rows than an equal share of the tasks, in ranges of about that share.
 
-    reach: the window, and the farthest deadline.
-
-    `always`: also where the ranges read many rows twice.
+    reach: the window, and the farthest deadline. always: also if the ranges read so many rows twice
+    that they do not pay.
     """
     window, deadline = reach
     if sample.largest * tasks <= sample.total:
@@ -139,6 +135,7 @@ def _number(keys: Sequence[ValueColumn], hot: Sequence[HotKey]) -> Column:
 def _samples(
     sample: KeySample, keys: Sequence[ValueColumn], order: OrderColumn, hot: Sequence[HotKey]
 ) -> list[Sample]:
+    """For each hot key, how many rows it has and quantiles of their times, both estimated."""
     from pyspark.sql import functions
 
     number_of = unused_name("number", sample.rows.columns)

@@ -1,9 +1,11 @@
-"""Slices of an answer on Spark: the rows that become known in a stretch of time.
+"""Slices of an answer on Spark: the rows that become known after one time and up to another.
 
-The events that are read are a condition on the order column, which Spark takes to partition columns
-and to the statistics of files. The rows are another on the answer. Both are of Column expressions
-alone, so they run on Spark Connect and on streams as well. A stream is not cut at `until`: it goes
-on, so its watermark passes `until`, and the rows that are known later are left out.
+A slice is two filters. One, on the order column of the events, chooses the events that are read;
+Spark uses it to skip partitions and files. The other, on the answer, chooses the rows of the slice.
+Both are Column expressions alone, so they run on Spark Connect and on streams as well.
+
+The events of a stream are not cut at `until`: its watermark has to pass `until`. The rows that are
+known later are left out.
 """
 
 from __future__ import annotations
@@ -33,18 +35,21 @@ QUERY = "query"
 """The column of the answers of all queries with the name of each."""
 
 KIND = "kind"
-"""The column that late='side' adds to the rows of a stream: rows that are no matches stay."""
+"""The column that late='side' adds to the rows of a stream. Rows that are no matches are in every
+slice."""
 
 
 Keeps: TypeAlias = Callable[["DataFrame"], "DataFrame"]
-"""Passes on the rows of a slice."""
+"""The filter on an answer: it takes the answer and returns the rows of the slice."""
 
 
 def slicing(
     program: Program, events: DataFrame, bounds: tuple[object, object]
 ) -> tuple[Program, DataFrame, Keeps | None]:
-    """The program, the events to read, and what passes on the rows of the slice between `bounds`
-    (None: all are). Raises the errors of `slice_of`."""
+    """The program, the events to read, and the filter on its answer (None: all rows stay).
+
+    bounds: after and until. Raises the errors of `slice_of`.
+    """
     slice = slice_of(program, *bounds, goes_on=is_stream(events))
     if slice is None:
         return program, events, None
@@ -71,7 +76,7 @@ def slicing_all(
 
 
 def events_of(slice: Slice, events: DataFrame) -> DataFrame:
-    """The events that a slice reads, and those without an order, which the run refuses."""
+    """The events that a slice reads, and those whose order is NULL, which the run refuses."""
     return within(slice.program.plan, slice.read, events)
 
 
@@ -96,7 +101,7 @@ def within(plan: Plan, stretch: Stretch, events: DataFrame) -> DataFrame:
     )
     from pyspark.sql import functions
 
-    # For the type of the column, and for errors.
+    # The column alone is prepared, to know its type, and to raise the errors that it causes.
     alone = needed_columns(replace(plan, source=wanted), events)
     found = alone.schema[stretch.column].dataType.simpleString()
     if stretch.column in made:
@@ -121,7 +126,7 @@ def rows_of(slice: Slice, rows: DataFrame) -> DataFrame:
 
 
 def _rows_of_all(slices: Mapping[str, Slice], rows: DataFrame) -> DataFrame:
-    inside = column_named(QUERY).isNull()  # of rows that are no matches
+    inside = column_named(QUERY).isNull()  # rows that are no matches stay
     types = {field.name: field.dataType for field in rows.schema.fields}
     for name, slice in slices.items():
         stretch = slice.rows
@@ -133,6 +138,7 @@ def _rows_of_all(slices: Mapping[str, Slice], rows: DataFrame) -> DataFrame:
 
 
 def _inside(stretch: Stretch, order: OrderColumn, column: Column) -> Column:
+    """The condition that a column lies in a stretch: after its low bound, up to its high one."""
     from pyspark.sql import functions
 
     inside = functions.lit(True)

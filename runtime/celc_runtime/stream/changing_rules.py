@@ -1,16 +1,19 @@
 """A query FOR EACH on a stream whose table is a stream as well: the operator of a bucket.
 
-An event is paired with the rows that it can concern when the watermark passes it, because until
-then a row can come that counts for it. So the events wait unpaired, and each bucket holds the rows
-(`held_rules`). Pairs are the events of an ordinary stream (`one_bucket`), which is run below this
-one, in the same micro-batch: none of its events waits.
+A *row* is a row of that table, and a *pair* is an event together with a row that it can concern. An
+event is paired when the watermark passes it, because until then a row can come that concerns it. So
+events wait unpaired, and each bucket holds all rows (`held_rules`).
 
-The state of a bucket is that of the stream of pairs, with numbers below 0 for what comes before it:
-segments of events that wait, and one of the rows. The header has both.
+Pairs are the events of a second, ordinary stream (`one_bucket`). The operator runs this stream of
+pairs in the same micro-batch, so pairs never wait.
 
-Rejected: pairs made before the shuffle, as for a fixed table, which needs the rows before the event
-comes; rows that are joined by Spark, whose join would hold both streams once more, and whose output
-has its own watermark.
+The state of a bucket is the state of its stream of pairs, and more segments with numbers below 0:
+they hold the waiting events and the rows. The header begins with a note of them (`_Note`), and the
+header of the stream of pairs follows.
+
+Rejected: pairs made before the shuffle, as for a fixed table. All rows would have to be there
+before the event comes. Also rejected: a join by Spark. It would hold both streams a second time,
+and its output has a watermark of its own.
 
 Long: the state, the operator on it, and the functions of workers.
 """
@@ -62,14 +65,16 @@ from celc_runtime.stream.tasks import (
 )
 
 OWN_DDL = "rules BIGINT, rules_added BIGINT, rules_ended BIGINT, rules_late BIGINT"
-"""The counts of a micro-batch besides those of every stream: rows that are held, that came, that
-the watermark passed, and that came late. Every bucket holds all rows, so that of one tells them."""
+"""The counts of a micro-batch besides those of every stream: the rows that are held, that came,
+whose time the watermark has passed, and that came late.
+
+Every bucket holds all rows, so one bucket reports them."""
 
 OWN_COUNTS = ("rules", "rules_added", "rules_ended", "rules_late")
 
-_LEAST_PLACE = -2  # the greatest number of a segment; those of the stream of pairs are from 0 on
-_MOST_SEGMENTS = 16  # of waiting events; more are merged
-_HEAD = struct.Struct("<BIQ")  # the version, the length of the note, a sum of it
+_FIRST_PLACE = -2  # the number of the first segment; the next ones are lower
+_MOST_SEGMENTS = 16  # of waiting events; more are merged into one
+_HEAD = struct.Struct("<BIQ")  # the version, the length of the note, its checksum
 _VERSION = 2
 
 
@@ -80,13 +85,15 @@ _VERSION = 2
 class _Note:
     """What the header says of the rows and of the events that wait unpaired."""
 
-    next_place: int = _LEAST_PLACE
+    next_place: int = _FIRST_PLACE  # the number of the next segment
     watermark: int | None = None  # of the last micro-batch, in microseconds
     rules: RulesNote = RulesNote()
     waiting: list[tuple[int, int, int, int, int]] = field(default_factory=list)
-    """Segments: place, sum, bytes, events, the earliest time."""
+    """The segments of waiting events, each as (its number, its checksum, its bytes, how many events
+    it has, the earliest time among them in microseconds)."""
 
     def bytes(self) -> bytes:
+        """The note as the first part of a header."""
         text = json.dumps(
             [self.next_place, self.watermark, self.rules, self.waiting], separators=(",", ":")
         ).encode()
@@ -94,8 +101,10 @@ class _Note:
 
 
 def split_header(header: bytes | None) -> tuple[_Note, bytes | None]:
-    """What a header says here, and the header of the stream of pairs; raises StateError if it is
-    damaged."""
+    """The note of a header, and the header of the stream of pairs behind it.
+
+    Raises StateError if the header is damaged, or of another kind of stream.
+    """
     if header is None:
         return _Note(), None
     if len(header) < _HEAD.size or header[0] != _VERSION:
@@ -113,6 +122,7 @@ def split_header(header: bytes | None) -> tuple[_Note, bytes | None]:
 
 
 def _loaded(load: Callable[[int], bytes | None], segment: tuple[int, ...]) -> bytes:
+    """The content of a stored segment; raises StateError if it is missing or damaged."""
     place, known, size, *_ = segment
     data = load(place)
     if data is None or len(data) != size or sum_of(data) != known:
@@ -122,28 +132,30 @@ def _loaded(load: Callable[[int], bytes | None], segment: tuple[int, ...]) -> by
 
 @dataclass(slots=True)
 class _Opened:
-    """The part of a bucket that comes before the stream of pairs, within a micro-batch."""
+    """The waiting events and the rows of a bucket, during one micro-batch."""
 
     note: _Note
-    load: Callable[[int], bytes | None]
+    load: Callable[[int], bytes | None]  # the content of a stored segment, by its number
     version: Version  # the rows with which events are paired
-    written: dict[int, bytes] = field(default_factory=dict)
-    removed: list[int] = field(default_factory=list)
+    written: dict[int, bytes] = field(default_factory=dict)  # new segments by their numbers
+    removed: list[int] = field(default_factory=list)  # the numbers of stored ones to be deleted
 
     def store(self, data: bytes) -> tuple[int, int, int]:
-        """A new segment: its place, sum and bytes."""
+        """Store a new segment: (its number, its checksum, its bytes)."""
         place = self.note.next_place
         self.note.next_place -= 1
         self.written[place] = data
         return place, sum_of(data), len(data)
 
     def remove(self, place: int) -> None:
+        """Delete a segment."""
         if place in self.written:
             del self.written[place]
         else:
             self.removed.append(place)
 
     def data(self, segment: tuple[int, ...]) -> bytes:
+        """The content of a segment, also of one that this micro-batch wrote."""
         found = self.written.get(segment[0])
         return found or _loaded(self.load, segment)
 
@@ -174,7 +186,7 @@ class ChangingTask(BucketTask):
         blocks: Sequence[bytes],
         watermark: int,
     ) -> tuple[Step, list[dict[str, Any]]]:
-        """As of `BucketTask`; the late events that it tells are those of pairs."""
+        """As `BucketTask.step`. The late events in the step are late pairs."""
         received = [Block.of(block) for block in blocks]
         step, own = self._advanced(label, header, load, received, 1000 * watermark or None)
         ahead = self._outer.joined(
@@ -191,7 +203,7 @@ class ChangingTask(BucketTask):
     def last_matches(
         self, label: int, header: bytes, load: Callable[[int], bytes | None]
     ) -> list[pa.RecordBatch]:
-        """As of `BucketTask`, with the columns of rows."""
+        """As `BucketTask.last_matches`, with the column of the rows."""
         return self._advanced(label, header, load, [], END_OF_TIME)[0].matches
 
     def _advanced(
@@ -249,7 +261,8 @@ class ChangingTask(BucketTask):
     def _take_rules(
         self, opened: _Opened, received: Sequence[Block], watermark: int | None
     ) -> tuple[dict[str, int], Callable[[], None]]:
-        """The counts of the rows that arrive, and what is to be done behind the events."""
+        """Take in the rows that arrive. Returns their counts, and a function that stores the rows;
+        it is called after the events of the micro-batch have been run."""
         blocks = [block for block in received if block.kind == RULES]
         own, left = dict.fromkeys(OWN_COUNTS, 0), _nothing
         if blocks:
@@ -274,7 +287,7 @@ class ChangingTask(BucketTask):
     def _receive(
         self, opened: _Opened, blocks: Sequence[Block], watermark: int | None
     ) -> PackedRows:
-        """Let the events wait that the watermark has not passed; the others are returned."""
+        """Store the events that the watermark has not passed, to wait. Returns the others."""
         waits = [block for block in blocks if watermark is None or block.least > watermark]
         behind = self._outer.nothing
         if watermark is not None:
@@ -304,7 +317,7 @@ class ChangingTask(BucketTask):
         return rows
 
     def _passed(self, opened: _Opened, watermark: int | None) -> PackedRows:
-        """The events that waited until now."""
+        """Take out the waiting events that the watermark has passed by now."""
         if watermark is None:
             return self._outer.nothing
         due = [segment for segment in opened.note.waiting if segment[4] <= watermark]
@@ -370,8 +383,10 @@ def _nothing() -> None:
 
 
 def stays_of(program: Program) -> int | None:
-    """How long after the last time of a row's labelled events something of the row can come, in
-    microseconds; None: for ever."""
+    """How long after the end of a row's time an answer of the row can still come, in microseconds.
+
+    A bucket holds the row for so long. None: for ever.
+    """
     totals = program.plan.answer.totals
     if why_not(program, Route.UNTIL) is not None:
         return None
@@ -435,7 +450,7 @@ def finished_matches(
 
 
 def task_route(program: Program) -> ShippedFunction:
-    """The function that makes the `ChangingTask` of a worker, from options."""
+    """What a worker calls with the options of a stream to make its `ChangingTask`."""
     return ShippedFunction(program, "match_stream", _new_task)
 
 

@@ -10,7 +10,8 @@ longer. Comparing each row with each name took 3 to 6 ns for four names, and gre
 Texts of one byte are compared with one name after another, 32 texts with one instruction. That
 takes a tenth of a nanosecond for each name.
 
-Until that machine code is worth its making, Arrow looks the texts up.
+These loops are compiled only when they save more time than compiling takes. Until then, Arrow looks
+the texts up.
 """
 
 import threading
@@ -26,31 +27,31 @@ from celc_runtime.arrow.arrays import whole_values
 from celc_runtime.engine.arena.nodes import BLOCK
 from celc_runtime.jit.kernels import is_due, njit
 
-_MOST = 512  # names: with more, slots without collisions would not fit into the processor's caches
+_MOST_NAMES = 512  # with more, slots without collisions do not fit into the processor's caches
 
-_SHORT = 7  # bytes: a text of this length is one number, together with its length
+_MOST_SHORT = 7  # bytes of a short name: they and its length fit into one 64-bit number
 
-_FEW = 16  # names of one byte that are compared one after another
+_MOST_LETTERS = 16  # names of one byte, if they are compared one after another
 
-_FEW_ROWS = 1 << 8
+_FEW_ROWS = 1 << 8  # a batch of up to this many rows is coded in Python, which is faster there
 
-_FEW_BYTES = 1 << 12
+_FEW_BYTES = 1 << 12  # texts of up to this many bytes are copied, so that one call reads them all
 
-_SAVED = 15e-9  # seconds that the kernels save for each row
+_SAVED = 15e-9  # seconds that the kernels save for each row, beside Arrow
 
-_BEHIND = np.zeros(8, np.uint8)
+_BEHIND = np.zeros(8, np.uint8)  # stands behind copied texts, because eight bytes are read at once
 
-_MOST_SLOTS = 1 << 16
-_TRIES = 64
-_WORD = (1 << 64) - 1
+_MOST_SLOTS = 1 << 16  # of the hash table; names that need more have no table
+_TRIES = 64  # multipliers that are tried before the number of slots is doubled
+_WORD = (1 << 64) - 1  # the greatest 64-bit number
 
 
 class DeclaredTypes:
     """The names of the event types that a query's streams declare, and their codes.
 
-    known: the declared names, each once. names: they; then a text different from all, which stands
-    for all others.
-    can_tell: whether `codes` can distinguish all names.
+    known: the declared names, each once.
+    names: the same, then a text that is no declared name; it stands for all undeclared texts.
+    can_tell: whether there are slots for the names, without which `codes` cannot be called.
     """
 
     def __init__(self, declared: Sequence[str]) -> None:
@@ -68,13 +69,13 @@ class DeclaredTypes:
     def codes(self, column: pa.StringArray) -> tuple[np.ndarray, list[str]]:
         """(uint8 or uint16[rows], the index in `names` of each text; `names`). No NULLs.
 
-        The last of `names` is left out if no text is undeclared. The greatest number of the type is
-        never a code. The next call in this thread overwrites the codes.
+        If every text is declared, `known` is returned in place of `names`. The greatest number of
+        the dtype is never a code. The next call in this thread can overwrite the codes.
         """
         assert self._slots is not None
         rows, others = len(column), len(self.names) - 1
         if rows <= _FEW_ROWS and others < 255:
-            # Python takes less than to ask for buffers and machine code.
+            # For few rows it takes longer to fetch buffers and to call machine code.
             try:
                 few = bytearray(map(self._code_of.__getitem__, column.to_pylist()))
                 return np.frombuffer(few, np.uint8), self.known
@@ -90,8 +91,8 @@ class DeclaredTypes:
         offsets = _numbers(of_offsets, np.uint32)[column.offset : column.offset + rows + 1]
         data = _numbers(of_data, np.uint8)
         first, last = (int(offsets[0]), int(offsets[-1])) if rows else (0, 0)
-        # Eight bytes are read at once. After the last texts there are fewer: these are copied, and
-        # of few texts all.
+        # The kernels read eight bytes at once. Behind the beginning of the last texts there are
+        # fewer: these texts are copied to a longer array. If there are few bytes, all are copied.
         cut, inside = max(0, len(data) - 8), 0
         if last - first <= _FEW_BYTES:
             cut = first
@@ -109,18 +110,19 @@ class DeclaredTypes:
 
 
 class _Slots(NamedTuple):
-    """A hash table in which names are found. The code of a name is its number."""
+    """A hash table of the names. The code of a name is its number; other texts have the number of
+    names (`others`)."""
 
     multiplier: np.ndarray  # uint64[1], of the hash
     shift: np.ndarray  # uint64[1], of the hash
-    numbers: np.ndarray  # uint8 or uint16, the number of the name in each slot, or that of no name
+    numbers: np.ndarray  # uint8 or uint16: the code of the name in each slot; empty ones: `others`
     keys: np.ndarray  # uint64[names + 1], for `_short_codes`; empty: some name is longer
     names: np.ndarray
     """uint64[names + 1, 3], for `_long_codes`: first eight bytes, last eight bytes, length; the
     last row matches no text."""
     longest: np.ndarray  # int64[1], the length of the longest name
     letters: np.ndarray  # uint8, the names of one byte, in groups of four
-    steps: np.ndarray  # what turns the code of no name into theirs; 0 where there is no fourth name
+    steps: np.ndarray  # their codes minus that of undeclared texts; 0 fills the last group
     offsets: np.ndarray  # int64[names + 1], where each name begins in `texts`
     texts: np.ndarray  # uint8
 
@@ -128,14 +130,14 @@ class _Slots(NamedTuple):
 @lru_cache(maxsize=16)
 def _slots_of(declared: tuple[str, ...]) -> _Slots | None:
     """Slots without collisions; None: none were found. Cached, because each run needs them."""
-    if not 0 < len(declared) <= _MOST:
+    if not 0 < len(declared) <= _MOST_NAMES:
         return None
     spelled = [name.encode() for name in declared]
     lengths = [len(name) for name in spelled]
     of_names = [[_word(name[:8]), _word(name[-8:]), len(name)] for name in spelled]
     names = np.array([*of_names, [0, 0, _WORD]], np.uint64)
     keys = np.zeros(0, np.uint64)
-    if max(lengths) <= _SHORT:
+    if max(lengths) <= _MOST_SHORT:
         keys = names[:, 0] + names[:, 2]
         found = _without_collisions(keys[:-1])
     else:
@@ -146,12 +148,12 @@ def _slots_of(declared: tuple[str, ...]) -> _Slots | None:
     numbers = np.full(1 << (64 - shift), len(spelled), _dtype(len(spelled)))
     numbers[slots] = np.arange(len(spelled))
     of_letters = [number for number, length in enumerate(lengths) if length == 1]
-    if len(of_letters) > _FEW or not len(keys):
+    if len(of_letters) > _MOST_LETTERS or not len(keys):
         of_letters = []
     letters = np.zeros((len(of_letters) + 3) // 4 * 4, np.uint8)
     letters[: len(of_letters)] = [spelled[number][0] for number in of_letters]
     steps = np.zeros(len(letters), numbers.dtype)
-    # Negative, so modulo 2⁸ or 2¹⁶.
+    # These differences are negative. Kernels add them modulo 2⁸ or 2¹⁶.
     steps[: len(of_letters)] = (np.array(of_letters, np.int64) - len(spelled)).astype(steps.dtype)
     return _Slots(
         np.array([multiplier], np.uint64),
@@ -201,13 +203,13 @@ def _random_numbers() -> Iterator[int]:
 
 
 def _dtype(names: int) -> type[np.uint8] | type[np.uint16]:
-    """The type that holds the codes of `names` names, one more code, and a number that is no
+    """The type that holds the codes of names, the code of undeclared texts, and a number that is no
     code."""
     return np.uint8 if names < 255 else np.uint16
 
 
 _kept = threading.local()
-_MOST_KEPT = 1 << 24
+_MOST_KEPT = 1 << 24  # bytes that a thread keeps for the codes of its next batch
 
 
 def _room(rows: int, dtype: type[np.uint8] | type[np.uint16]) -> np.ndarray:
@@ -235,7 +237,7 @@ def _numbers(buffer: pa.Buffer | None, dtype: type[np.generic]) -> np.ndarray:
 # --- kernels --------------------------------------------------------------------------------------
 
 
-# Eight bytes can be read from the beginning of each text.
+# The caller makes sure that eight bytes can be read from the beginning of each text.
 
 
 @njit(nogil=True, cache=True)

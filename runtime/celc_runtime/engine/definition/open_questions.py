@@ -1,7 +1,7 @@
-"""The search for matches by the definitions: events, matches, and conditions still undecided.
+"""The data of the search by definition: events, matches, and conditions that are still undecided.
 
-A condition may name a label of an enclosing scope, which binds the label later. Until then the
-match carries the condition as an *open question*. The scope that binds the label answers it.
+A condition may name a label that an enclosing scope binds later. Until then the match carries the
+condition as an *open question*. The scope that binds the label answers it.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ The sum of two elements is the total of both sets together. The product is the t
 match of the first set joined with a match of the second. `engine/totals/kernel.py` says how they
 are used.
 
-Rejected: one scale for all real numbers of an element, and separate scales where that fails. Such
-elements are smaller. But the compiler puts the code for the others into every step, which doubled
-the time of a step and the time to compile.
+Rejected: one scale for all real numbers of an element, and a scale for each number only in elements
+where one is not enough. Elements with one scale are smaller. But each step then has the code for
+both kinds, which doubled the time of a step and the time to compile.
 
 Long: the parts of one kernel, which share the lengths of an element.
 """
@@ -43,8 +43,8 @@ PART: dict[str, Any] = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
-"""Options for parts of kernels. As real calls, passing all these arrays took longer than an
-event."""
+"""Options for parts of kernels, which are inlined. As calls, they took longer to pass these arrays
+than all work of an event."""
 
 
 class Elements(NamedTuple):
@@ -63,8 +63,8 @@ class Elements(NamedTuple):
     """float64, as `scaled_numbers`: the count, the real sums, and the numbers of values of the
     counted sums; empty if the query needs no real numbers."""
     least: np.ndarray
-    """int64[elements × ordered]. The first keys are pairs: a key and, behind it, one that decides
-    among equal ones."""
+    """int64[elements × ordered], the least keys. The first ones are pairs: a key, then a second key
+    that decides if two first ones are equal."""
 
 
 class Measures(NamedTuple):
@@ -127,6 +127,7 @@ def steps_between(growth):  # type: ignore[no-untyped-def]
 
 
 def new_elements(count: int, shape: Shape) -> Elements:
+    """Elements of no matches: counts and sums are 0, least keys `NOTHING`."""
     numbers = count, shape.numbers
     return Elements(
         np.zeros(count * shape.words, np.uint64),

@@ -44,8 +44,7 @@ class Wire:
     """The line about it in a plan."""
 
     def __init__(self, program: Program, counts: bool = False) -> None:
-        """counts: the tasks tell how many matches they have left undecided, in rows of their
-        own."""
+        """counts: each task sends one more row, with the number of its undecided matches."""
         self._program = program
         self._counts = counts
 
@@ -68,8 +67,10 @@ class Wire:
     def pack(
         self, found: Iterator[pa.RecordBatch], undecided: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
-        """The rows that a task sends. undecided: gets the number of undecided matches once all rows
-        have been read."""
+        """The rows that a task sends.
+
+        undecided: numbers of undecided matches, complete once `found` has been read.
+        """
         plan = self._program.plan
         sent = (with_single_fields(plan, batch) for batch in found)
         if not self._counts:
@@ -134,7 +135,7 @@ class Compact(Wire):
 
 
 def wire_of(program: Program, *, is_compact: bool = False, counts: bool = False) -> Wire:
-    """How the matches of a program travel; see `Wire`."""
+    """The way for a program. counts: as for `Wire`; the other ways ignore it."""
     if is_compact:
         return Compact(program)
     if factors_of(program) is not None:

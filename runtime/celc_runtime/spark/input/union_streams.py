@@ -44,7 +44,7 @@ def union_streams(
         columns = [functions.lit(value).alias(name) for name, value in told]
         for name, type in types.items():
             column = column_named(name) if name in own else functions.lit(None)
-            # Also where a frame has the column: of a void one nothing but NULL is known.
+            # The frame's own column can be void (NULL alone), so it is cast, too.
             columns.append(column.cast(type).alias(name))
         parts.append(frame.select(*columns))
     return reduce(lambda left, right: left.unionAll(right), parts)

@@ -1,10 +1,16 @@
-"""The events of near misses for the room of streams, and how long they matter.
+"""Near misses on a stream: which events are kept for them, and for how long.
 
-A near miss with start s ends within the longest window of the bent queries, and shares no event
-with a match. Such a match ends within the window of the query from there, and is decided when its
-absences are. So all is known of s when both windows and the longest FOR have passed: three times
-the window, because a bent window is twice as long. Of earlier events count those of matches that
-end at s or later, and what absences before these look back on.
+A bent query is the query with one part changed. Whether a near miss starts at the time s is known
+when three spans have passed:
+
+- the longest window of the bent queries: until then a near miss that starts at s has ended;
+- the window of the query: a near miss shares no event with a match, and a match that shares one
+  with it ends at most this window later;
+- the longest FOR of an absence at the end, which decides such a match.
+
+A bent window can be twice as long, so this is three windows and the longest FOR. Events before s
+matter too: those of matches that end at s or later, and those that absences of these matches look
+back on.
 """
 
 from __future__ import annotations
@@ -26,20 +32,18 @@ from celc_runtime.stream.one_bucket.known_keys import window_length
 
 @frozen
 class Lengths:
-    """Microseconds: how long after a start its near miss is known, and how long before it events
-    matter."""
+    """Spans around the start of a near miss, in microseconds."""
 
-    known_after: int
-    before: int
+    known_after: int  # after the start: then it is known whether there is a near miss
+    before: int  # before the start: events in this span matter
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NearUnit(Unit):
-    """The near misses of a query; its `query` is `reading_of`. given: the query that has the
-    columns of a match, with its parameters."""
+    """The near misses of a query, as a unit of an operator. Its `query` is made by `reading_of`."""
 
     near: NearRuns
-    given: Program
+    given: Program  # the query that has the columns of a match, with its parameters
 
     def formats(self, options: StreamOptions) -> StreamFormats:
         """The formats of its events and states."""
@@ -48,7 +52,7 @@ class NearUnit(Unit):
 
 
 def lengths_of(near: NearRuns) -> Lengths:
-    """How long events matter. Raises EventError where no time says that."""
+    """How long events matter. Raises EventError for a query for which no span of time says that."""
     plain, *bent = [query.program for query in _run(near)]
     for one in (plain, *bent):
         _check(near.plan, one)
@@ -59,7 +63,7 @@ def lengths_of(near: NearRuns) -> Lengths:
 
 
 def reading_of(near: NearRuns) -> Program:
-    """The events as a program that reads and keeps them; it is never run."""
+    """A program that describes which events are read and kept. It is never run."""
     reading, lengths = near.reading, lengths_of(near)
     source = replace(reading.plan.source, relevant=None, parameters=None, type_column=True)
     source = replace(source, stream_column=len(source.streams) > 1 or source.stream_column)
@@ -89,25 +93,25 @@ def _window(program: Program) -> int:
 
 
 def _decided_after(plan: Plan) -> int:
-    """The most microseconds after the window of a match in which absences at its end decide."""
+    """How long after its window a match can wait for its absences at the end, in microseconds."""
     size = 0 if plan.matching.window is None else int(plan.matching.window.size)
     lengths = [
         int(plan.matching.local_windows[one.window].size) - (size if one.from_start else 0)
         for one in plan.choice.deadlines
     ]
-    # It is undecided as long as the clock equals the deadline.
+    # 1 more, because a match is still undecided while the clock equals its deadline.
     return 1 + max(0, *lengths) if lengths else 0
 
 
 def _looked_back(plan: Plan) -> int:
-    """How long before a match absences look."""
+    """How long before a match its absences look back, in microseconds."""
     whole = plan.whole_window
     assert whole is not None
     return int(whole.size) - (0 if plan.matching.window is None else int(plan.matching.window.size))
 
 
 def _check(near: NearPlan, program: Program) -> None:
-    """Raises EventError for a query whose near misses no time settles."""
+    """Raises EventError for a query whose near misses are not settled after any span of time."""
     plan, shown = program.plan, near.place
     window = plan.matching.window
     if window is None and not plan.matching.one_event:
