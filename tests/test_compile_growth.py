@@ -1,8 +1,8 @@
 """The work of compiling grows with the query, and not with its square.
 
-Work is counted, not timed: calls of functions, those of built-in ones included, and characters that
-black is given. For twice the size that is about twice as much where it is linear, and about four
-times as much where it is quadratic.
+Work is counted, not timed: calls of functions, built-in ones included, and characters that black
+is given. If the size of a query doubles, linear work doubles too, and quadratic work becomes about
+four times as much.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ sys.path.append(str(ROOT / "benchmarks"))
 from families import FAMILIES, QUADRATIC
 
 SIZE = 120
-"""Beyond what is decided otherwise for few: straight-line code, conditions compared in pairs."""
+"""The n of a query. Smaller queries are compiled in another way: as straight-line code, and their
+conditions are compared in pairs."""
 
 SIZES = {"queries, alike": 60, "ANDs, != numbers": 240, "ANDs, an attribute each": 240}
-"""Fewer of what is a query each, and more of what is decided otherwise for more."""
+"""Other sizes: a smaller one if each of the n is a whole query, larger ones for higher limits."""
 
-LINEAR, SQUARE = 2.3, 4.6
+LINEAR, SQUARE = 2.3, 4.6  # the most that work may grow by, for twice the size
 
 
 @pytest.fixture(autouse=True)
 def given(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How much black is given, instead of the time that it would take.
+    """The lengths of the texts that are given to black, which is not run.
 
-    The passes as they run for users: their work would be hidden in that of the checks between them.
+    The checks between passes are switched off, as for users. They would hide the work of passes.
     """
     monkeypatch.setattr(celc.driver.pipeline, "VERIFYING", False)
     sizes: list[int] = []
@@ -48,7 +49,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return text
 
     monkeypatch.setattr(black, "format_str", format_str)
-    compile_module(FAMILIES["parentheses"](1))  # what is read and built once
+    compile_module(FAMILIES["parentheses"](1))  # so that what is read and built once is there
     sizes.clear()
     return sizes
 
@@ -88,5 +89,5 @@ def test_queries_that_are_alike_are_formatted_once(given: list[int]) -> None:
     given.clear()
     compile_module(FAMILIES["queries, alike"](99))
     assert len(given) < 20
-    # What the file says of its queries in one place grows, but not what each has for itself.
+    # The text about all queries grows with their number. The code that they share does not.
     assert sum(given) < 6 * few

@@ -1,4 +1,5 @@
-"""Queries as joins, on DuckDB: the cases of the class, and random queries against the reference.
+"""Queries that celc can write as joins, run on DuckDB: cases with their answers, and random queries
+against the reference.
 
 python tests/test_joins.py 0 500     # seeds 0 to 499, and the counts
 """
@@ -27,8 +28,8 @@ from test_random import TOO_LARGE, Tally
 
 from celc import CelError
 
-_QUERIES_OF_THE_CLASS = 364
-"""How many queries of all files of cases are joins."""
+_JOINED_QUERIES = 364
+"""How many queries in all files of cases can be written as joins."""
 
 JOINED = frozenset(
     {
@@ -41,7 +42,7 @@ JOINED = frozenset(
         *(Feature.LOOK_BACK, Feature.OR, Feature.OPTIONAL, Feature.NOT_BEFORE),
     }
 )
-"""The parts of the language whose queries are joins, and some that hardly ever are."""
+"""Features of random queries: those that can be written as joins, and a few that seldom can."""
 
 _WORDS = frozenset(
     {
@@ -60,12 +61,12 @@ _WORDS = frozenset(
         ),
     }
 )
-"""What must have been met in queries that were compared."""
+"""Words each of which must be in a query that was compared."""
 
 
 @pytest.fixture(scope="module")
 def cases() -> dict[str, list[Case]]:
-    """The cases of each query that reads events one after another in the order of `ts`."""
+    """The cases of each query whose events come one after another, in the order of `ts`."""
     found: dict[str, list[Case]] = {}
     for case in load_cases():
         if case.ties is None and case.order_by in (None, ("ts",)):
@@ -80,16 +81,16 @@ def cases() -> dict[str, list[Case]]:
         pytest.param(slice(None), id="all", marks=pytest.mark.long),
     ],
 )
-def test_the_cases_of_the_class(part: slice, cases: dict[str, list[Case]]) -> None:
+def test_joins_find_the_answers_of_the_cases(part: slice, cases: dict[str, list[Case]]) -> None:
     """With positions and without."""
     problems: list[str] = []
-    of_the_class = [text for text in [*cases][part] if is_joined(text)]
-    assert part.step or len(of_the_class) == _QUERIES_OF_THE_CLASS
-    assert len(of_the_class) > 10
-    for text in of_the_class:
+    joined_texts = [text for text in [*cases][part] if is_joined(text)]
+    assert part.step or len(joined_texts) == _JOINED_QUERIES
+    assert len(joined_texts) > 10
+    for text in joined_texts:
         made = compiled(text)
         if made is None:
-            continue  # it computes values of single events, in SQL of Spark
+            continue  # its values of single events are written in SQL of Spark alone
         query, joined = made
         for case in cases[text]:
             decided = query.with_options(at_end=case.at_end)
@@ -102,7 +103,7 @@ def test_the_cases_of_the_class(part: slice, cases: dict[str, list[Case]]) -> No
 @pytest.mark.each(3)
 @pytest.mark.parametrize("sign", SIGNS, ids=ascii)
 def test_texts_and_names_stand_in_a_statement_as_they_are(sign: str) -> None:
-    """A line end in them is none of the statement, whose lines are indented."""
+    """A line end inside a text stays as it is, though the lines of the statement are indented."""
     texts = [f"{sign}a{sign}{sign}b", f"a{sign}"]
     made = compiled(signs_query(texts, sign))
     assert made is not None
@@ -129,7 +130,7 @@ _NOON = dt.datetime(2024, 2, 28, 12, tzinfo=dt.UTC)
 def test_when_matches_are_decided(
     type: str, length: str, times: list[Any], clock: Any, window: str
 ) -> None:
-    """The rows, names and types of the query's own code, up to the greatest values of a type."""
+    """The joins find the same rows as the query's own code, up to the greatest values of a type."""
     declared = f"{{ ts: {type} }}"
     measured = length if "EVENTS" in length or "[" in length else f"{length} [ts]"
     absent = "!B" if window and type != "DOUBLE" else f"!B FOR {measured}"
@@ -159,7 +160,7 @@ def _query(rng: random.Random, features: frozenset[Feature], seed: int) -> str:
 
 
 def _late_query(rng: random.Random, seed: int) -> str:
-    """A query of which most have an absence at the end."""
+    """A random query; most of them have an absence at the end."""
     kind = rng.randrange(4)
     if kind < 2:
         return _query(rng, JOINED | {Feature.NOT_AFTER}, seed)
@@ -171,8 +172,10 @@ def _late_query(rng: random.Random, seed: int) -> str:
 def trials(
     seed: int, tally: Tally
 ) -> Iterator[tuple[str, tuple[CompiledQuery, Joins], list[Event], list[dict[str, Any]]]]:
-    """A random query with its joins, some streams and the answers of the reference, if it is one
-    of joins; what is drawn is counted."""
+    """A random query with its joins, some streams, and the answers of the reference.
+
+    Nothing if the query cannot be written as joins. Counts in `tally` what is drawn.
+    """
     rng = random.Random(seed)
     late = seed % 3 == 2
     text = with_real_keys(_late_query(rng, seed) if late else _query(rng, JOINED, seed))
@@ -212,7 +215,7 @@ def trials(
 
 
 def check(seed: int, tally: Tally) -> None:
-    """Compare a random query on some streams, if it is one of joins."""
+    """Compare a random query on some streams, if it can be written as joins."""
     for text, made, events, wanted in trials(seed, tally):
         try:
             check_answer(text, wanted, answer_of(made[0], rows_of(*made, events), events))

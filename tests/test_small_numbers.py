@@ -1,4 +1,4 @@
-"""SHORT and BYTE: numbers that wrap at 16 and 8 bits, as Spark's with ANSI mode off."""
+"""SHORT and BYTE: calculations wrap at 16 and 8 bits, as in Spark with ANSI mode off."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def answer(query: str) -> pa.Table:
     ],
 )
 def test_conditions(condition: str, expected: list[int], by: str) -> None:
-    """`machine_code` in its name lets machine code read the few events."""
+    """In Python, and by machine code where `machine_code` in the name of a test asks for it."""
     found = answer(f"SELECT * FROM S WHERE (A OR B) AS x FILTER {condition}")
     assert [row["x"][0]["pos"] for row in found.to_pylist()] == expected
 

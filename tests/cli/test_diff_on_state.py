@@ -1,4 +1,5 @@
-"""`celc diff --state`: what it tells of a checkpoint, and what it asks; without Spark."""
+"""`celc diff --state`: whether a changed query can go on with a checkpoint, and which arguments the
+command takes. Spark is not started: the checkpoint is made by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ PARTITION BY id WITHIN 10 MINUTES [ts]
 
 
 def _known() -> Known:
-    """A checkpoint of the query, whose events of one time a column tells apart."""
+    """A checkpoint of the query. The column `row` orders events of one time."""
     query = celc.compile(_OLD, tiebreak="row").fire.with_options(positions=False)
     states = formats_of(query.program, StreamOptions({"row": "LONG"}, buckets=4)).states
     return Known(((0, states.written(states.fresh(0))),), (), 3, 3, 1_000_000)

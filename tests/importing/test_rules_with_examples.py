@@ -1,4 +1,5 @@
-"""Examples of Sigma's rules become a test file whose cases pass; what is not read is told."""
+"""`celc import sigma` writes the examples of rules into a test file, whose cases pass. It warns of
+each example that it cannot read."""
 
 from __future__ import annotations
 
@@ -50,6 +51,7 @@ regression_tests_info:
   - {name: uncounted, type: jsonl, path: data/a.ndjson}
   - {name: lost, type: json, path: data/b.json}
 """
+# Part of the warning about each example that cannot be read.
 _TOLD = {
     "unclear": "it says 'expect: match' or 'expect: no-match'",
     "a list": "'Image' is a list, and a field has one value",

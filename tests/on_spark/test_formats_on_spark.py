@@ -37,7 +37,7 @@ _SIGNS = "0123456789-:/. aApPmMTx+'٣é\n"
 
 
 def _written(rng: random.Random, format: str) -> str:
-    """A text in a format, most of them of a time that there is."""
+    """A text in a format. Most of these texts are times that exist."""
     day = rng.choice((1, 5, 28, 29, 30, 31)) if rng.random() < 0.95 else rng.choice((0, 32))
     numbers = {
         "y": rng.choice((2024, 2023, 1970, 1900, 2000, 1, 9999)),
@@ -76,6 +76,7 @@ def _written(rng: random.Random, format: str) -> str:
 
 
 def _changed(rng: random.Random, text: str) -> str | None:
+    """The text, or in a quarter of the cases NULL or a text with a small mistake."""
     kind = rng.random()
     if kind < 0.03:
         return None

@@ -1,4 +1,5 @@
-"""Functions of one's own on Spark: workers have no file of them, and streams begin anew."""
+"""Functions in Python that a query calls (FUNCTION), on Spark. Workers do not have the file of the
+functions, and streams are stopped and started again."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from celc.diagnostics.source import Source
 from celc.driver.pipeline import compile_source
 from celc.options import Options
 
-# A file that is gone when the query is compiled, as a worker has none.
+# Read from a file that is deleted before the query is compiled: a worker has no such file either.
 FUNCTIONS = """
 import math
 
@@ -103,7 +104,7 @@ def test_errors_in_words(spark: Any) -> None:
 
 @pytest.mark.long
 def test_a_stream_begins_anew(spark: Any, tmp_path: Path) -> None:
-    """Each run ends, and the next one goes on with its checkpoint."""
+    """Three runs, each with one more file. The next one goes on with the checkpoint of the last."""
     query = _query("close(x.v, y.v)")
     (tmp_path / "in").mkdir()
     with settings(spark, SETTINGS):
@@ -120,8 +121,10 @@ def _streamed(spark: Any, query: Any, folder: Path) -> Any:
 
 @pytest.mark.long
 def test_a_stream_whose_function_fails_passes_over_nothing(spark: Any, tmp_path: Path) -> None:
-    """What it found before stays, each run ends at the same event, and with a function that is
-    mended, in a new checkpoint, all is found."""
+    """A run that fails keeps the matches that it found, and the next run fails at the same event.
+
+    With another function the stream needs a new checkpoint, and then it finds all matches.
+    """
     before = _in_year(EVENTS.slice(1, 2), 2022), _in_year(EVENTS.slice(0, 1), 2023)
     (tmp_path / "in").mkdir()
     with settings(spark, SETTINGS):

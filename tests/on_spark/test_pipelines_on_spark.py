@@ -1,4 +1,8 @@
-"""Pipelines: what a query function reads without a question, and a pipeline that runs."""
+"""Declarative Pipelines of Spark: queries in query functions, and a pipeline that runs.
+
+A query function must not ask Spark for the schema of its input, so a query takes the columns that
+it declares.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,8 @@ _TEXT = "query 'query' declares 's' as STRING, but the column's type is int: cas
 
 @pytest.fixture
 def in_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns are taken as in a query function; everything else may be asked."""
+    """celc believes that it is called in a query function, so it takes the declared columns. Spark
+    itself knows nothing of it, and still answers every question."""
     monkeypatch.setattr(declared, "in_query_function", lambda _: True)
 
 

@@ -1,5 +1,5 @@
-"""Random queries whose conditions make the listing search: the compiled answers against the
-reference's.
+"""Random queries whose conditions are decided by a search while matches are listed: their answers
+against the reference's.
 
 python tests/seeds/test_random_searches.py 0 500     # seeds 0 to 499, and the counts
 """
@@ -25,7 +25,8 @@ from celc.options import Options
 
 @contextmanager
 def _impatient(rng: random.Random) -> Iterator[None]:
-    """Searches that look for failures at once, with next to no room for them."""
+    """Searches note places without a match from the first step on (`PATIENCE`), in tables that are
+    almost too small for them."""
     with pytest.MonkeyPatch.context() as patch:
         for listing in (walk, latest_checked):
             patch.setattr(listing, "PATIENCE", rng.choice((0, 0, 0, 64)))
@@ -37,7 +38,8 @@ def _impatient(rng: random.Random) -> Iterator[None]:
 def check(seed: int, tally: Tally, *, compiled: bool = False) -> None:
     """Compare the answers of one random query on some streams, and count them.
 
-    `compiled`: as users run it, by the engine that the compiler chooses, compiled by Numba.
+    compiled: as users run it, by the engine that the compiler chooses and by machine code. Else by
+    every engine that can run it, in Python.
     """
     rng = random.Random(seed)
     text = WIDE_DECLARATION + searching_query(rng)
