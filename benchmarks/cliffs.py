@@ -1,11 +1,12 @@
-"""What a word more in a query costs: absences, UNLESS, neighbours in loops, nested selectors, and
-conditions across events, in AND and where matches are searched.
+"""Queries that differ by one operator or condition, to see which of these make a query much slower.
+
+They have absences, UNLESS, neighbours in loops, nested selectors, and conditions across events.
 
     python benchmarks/cliffs.py [--events N] [--record]
 
-Events of ten types, each as likely as the others, with an id from 0 to 99 and a value from 0 to 1,
-under a window of 100 events and one of 20, or the one in the name. The update alone reads symbols
-that are there, and lists nothing.
+The events have ten types, equally likely, an id from 0 to 99 and a value from 0 to 1. Each query
+has a window of 100 events and one of 20, or the window in its name. "The update alone" is measured
+on events whose symbols are computed before, and lists no matches.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from streams import FreshRuns, random_types
 import celc
 
 TYPES = "ABCDEFGHIJ"
-WINDOWS = (100, 20)
+WINDOWS = (100, 20)  # events
 DECLARATION = "CREATE STREAM S { " + ", ".join(
     f"EVENT {name} {{ id: LONG, v: DOUBLE }}" for name in TYPES
 )
@@ -67,7 +68,7 @@ ACROSS = {
     "AVG > 0.9": ("SELECT * WHERE ((A AS a)+ ; B) FILTER AVG(a.v) > 0.9", 100),
     "SELECT LAST AVG > 0.9": ("SELECT LAST * WHERE ((A AS a)+ ; B) FILTER AVG(a.v) > 0.9", 100),
 }
-"""Queries with conditions across events, each with its window."""
+"""Queries with conditions across events, each with its window in events."""
 
 
 def compiled(body: str, window: int) -> Any:
@@ -78,7 +79,7 @@ def compiled(body: str, window: int) -> Any:
 
 
 def stream(events: int) -> pa.RecordBatch:
-    """Types, and an id."""
+    """Random events with a type, an id and a value."""
     random = np.random.default_rng(5)
     ids, values = random.integers(0, 100, events), random.random(events)
     columns = {"type": random_types(TYPES, events), "id": ids, "v": values}

@@ -1,13 +1,17 @@
-"""Fifty rules over the log of a day on Spark: `match_all` beside a plan that passes no row on.
+"""Fifty rules over the log of one day on Spark, beside a job that reads the rows and returns none.
 
     python benchmarks/log_rules.py [--events N] [--record]
 
-The rules are the folder `log_rules`: single events, sequences, absences, totals of hours, by user
-and by host. Events of ten thousand users on five thousand hosts come in random order of their
-keys, at random times of one day. `nothing` reads the same columns, spreads them over the tasks by
-user, sorts them there and hands them to a Python function that returns nothing; `match_all` runs
-all rules in one job; `alone` is the sum of ten of the rules, each run by `match`, times five.
-Figures are CPU seconds of all processes; `clock` the time that passed.
+The rules are in the folder `log_rules`: single events, sequences, absences and totals of hours, by
+user and by host. Each event has a random time of the day, one of ten thousand users and one of five
+thousand hosts. Three ways are measured:
+
+- `nothing` reads the columns, spreads the rows over the tasks by user, sorts them there and hands
+  them to a Python function that returns nothing
+- `match_all` runs all rules in one job
+- `alone` runs every fifth rule by `match`, one job each; its figure is their sum times five
+
+Figures are CPU seconds of all processes. Those called `clock` are seconds that passed.
 """
 
 from __future__ import annotations

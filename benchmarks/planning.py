@@ -1,16 +1,20 @@
-"""What Spark takes to plan a micro-batch of `match_stream`, beside one of its own count.
+"""How long Spark plans a micro-batch of `match_stream`, beside one of Spark's own count.
 
     python benchmarks/planning.py [--files N] [--warm-up N] [--rows N] [--turns N]
 
-Files of few rows come one at a time, so that planning is most of a micro-batch. The streams read
-the same files, one after another, in turns: Spark's `groupBy(window, key).count()`, the plan of
-`match_stream` with a matcher that does nothing, and `match_stream`. In the first turn
-Java compiles, most of all for the first stream. *Planning* is
-what Spark reports as `queryPlanning`, in milliseconds on the clock, the median of a stream's
-micro-batches behind the first ones; CPU is that of all processes for a micro-batch, and apart that
-of Spark's Python workers.
+The files have few rows and come one at a time, so planning is most of a micro-batch. Three streams
+read the same files, one stream after another, in turns:
 
-In the end a table says where a micro-batch goes, by the parts that Spark reports.
+- `count`: Spark's `groupBy(window, key).count()`
+- `nothing`: the plan of `match_stream`, with a matcher that does nothing
+- `match_stream`
+
+In the first turn the JVM still compiles, most of all for the first stream. *Planning* is what Spark
+reports as `queryPlanning`: milliseconds on the clock, the median of the micro-batches that come
+after the first ones. CPU is the time of all processes for a micro-batch; that of Spark's Python
+workers is also shown alone.
+
+At the end a table shows the time of each part of a micro-batch, as Spark reports it.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 GOAL = 1.5
-"""The most that planning may take of what it takes for Spark's count."""
+"""The goal: planning takes at most this many times what it takes for Spark's count."""
 COLUMNS = "type STRING, key INT, v DOUBLE, ts TIMESTAMP"
 WHOLE = "triggerExecution"
 PARTS = {
@@ -48,22 +52,21 @@ PARTS = {
     "commitOffsets": "the end is written",
     WHOLE: "all",
 }
-"""What Spark calls the parts of a micro-batch, and what it does in them."""
+"""The parts of a micro-batch by Spark's names, and what Spark does in each."""
 
 
 class Cost(NamedTuple):
-    """Medians of a stream's micro-batches in milliseconds, by Spark's names of their parts, and CPU
-    seconds of one: of all processes, and of Spark's Python workers."""
+    """What a micro-batch of a stream costs."""
 
-    parts: dict[str, float]
-    cpu: float
-    workers: float
+    parts: dict[str, float]  # milliseconds of each part, by Spark's name; medians
+    cpu: float  # CPU seconds of all processes; the mean
+    workers: float  # of these, the seconds of Spark's Python workers
 
 
 def cost(
     spark: SparkSession, made: Callable[[DataFrame], DataFrame], folder: Path, cold: int
 ) -> Cost:
-    """What a stream over the files of a folder costs behind its first micro-batches."""
+    """The cost of a stream over the files of a folder, without its first `cold` micro-batches."""
     rows = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", "1").parquet(str(folder))
     with tempfile.TemporaryDirectory(prefix="celc-bench-") as checkpoint:
         writer = made(rows).writeStream.format("noop").option("checkpointLocation", checkpoint)
@@ -101,7 +104,7 @@ def costs_of(files: int, cold: int, rows: int, turns: int) -> dict[str, list[Cos
 
 
 def table(costs: dict[str, list[Cost]]) -> Iterator[str]:
-    """Where a micro-batch of each stream goes, as lines of Markdown; the least of the turns."""
+    """The time of each part of a micro-batch, as a table of Markdown; the least of the turns."""
     yield f"| milliseconds | {' | '.join(costs)} |"
     yield "| --- |" + " --- |" * len(costs)
     lines: dict[str, Callable[[Cost], float]] = {
@@ -118,7 +121,7 @@ def table(costs: dict[str, list[Cost]]) -> Iterator[str]:
 
 
 def figures(costs: dict[str, list[Cost]]) -> Iterator[Figure]:
-    """Planning and CPU of each stream, and beside those of Spark's count."""
+    """Times and CPU of each stream, and their ratios to those of Spark's count."""
     for name, found in costs.items():
         for part in PARTS:
             values = tuple(one.parts[part] for one in found)

@@ -1,4 +1,4 @@
-"""The data sets: made ones, and real ones that come in packages of pip and npm.
+"""The data sets: generated ones, and real ones from packages of pip and npm.
 
 Each set is a table of Arrow in the order of time. Its first columns are the same everywhere:
 
@@ -6,9 +6,9 @@ Each set is a table of Arrow in the order of time. Its first columns are the sam
     ts      the time, a whole number in the unit that the set names; it never falls
     type    the kind of event, a letter
 
-The rest has the names of the set. No value is missing: rows of the source without one are left out,
-because engines do not agree about NULL, and that is not what is compared here. An answer of a task
-is rows of `id`, so that it can be compared whoever found it.
+The other columns are those of the set. No value is missing: rows of the source with a missing value
+are left out. Engines do not agree about NULL, and that is not what is compared here. The answer of
+a task is rows of `id`, so the answers of all engines can be compared.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class DataSet:
 
 
 def keys(rows: int) -> int:
-    """How many keys there are."""
+    """How many keys a generated set of so many rows has."""
     return max(1, rows // EVENTS_OF_A_KEY)
 
 
@@ -128,8 +128,10 @@ _NA = csv.ConvertOptions(null_values=["NA"], strings_can_be_null=True)
 
 
 def _ordered(table: pa.Table, rows: int) -> pa.Table:
-    """Rows without a missing value in the order of time, numbered; those of one time as they
-    were."""
+    """The first rows in the order of time, with an `id`, without those that lack a value.
+
+    Rows of one time keep their order.
+    """
     table = table.drop_null().append_column("row", pa.array(np.arange(len(table.drop_null()))))
     table = table.sort_by([("ts", "ascending"), ("row", "ascending")]).drop_columns(["row"])
     table = table.slice(0, rows).combine_chunks()
@@ -185,6 +187,7 @@ def _prices(rows: int) -> pa.Table:
 
 
 def _first(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The batches up to a number of rows."""
     for batch in batches:
         if rows <= 0:
             return

@@ -1,8 +1,11 @@
-"""Table 3: how many runs there are. A window with n events for each of l parts, in order.
+"""Table 3: the number of runs in a window with n events for each of the l parts of a pattern.
 
-Counted are all runs of `SEQ(A, B)`, `SEQ(A, B, C)` and `SEQ(A, B+, C)` on A…AB…BC…C: under skip
-till next match, where they are as many as the A's; under skip till any match, where the paper's
-formula is 1 + n + n² + … without iterations, and 2 to the power of n with one; and celc's nodes.
+The stream is A…AB…BC…C: first all A's, then all B's, then all C's. All runs of `SEQ(A, B)`,
+`SEQ(A, B, C)` and `SEQ(A, B+, C)` are counted, and celc's nodes beside them. The paper's formulas:
+
+- skip till next match: as many runs as first events
+- skip till any match, without an iteration: 1 + n + n² + …
+- skip till any match, with an iteration: (1 + n + …) · 2ⁿ
 """
 
 from __future__ import annotations
@@ -17,18 +20,18 @@ from papers.figures import Made, Panel, Points, Sentence, grows
 from papers.sase.template import batch_of, compiled
 
 _A, _B, _C = Part("A"), Part("B"), Part("C")
-_FOREVER = 1 << 40
+_FOREVER = 1 << 40  # a window that is longer than any stream here
 PATTERNS = {
     "SEQ(A, B, C), next": Pattern((_A, _B, _C), _FOREVER, NEXT),
     "SEQ(A, B), any": Pattern((_A, _B), _FOREVER, ANY),
     "SEQ(A, B, C), any": Pattern((_A, _B, _C), _FOREVER, ANY),
     "SEQ(A, B+, C), any": Pattern((_A, Part("B", several=True), _C), _FOREVER, ANY),
 }
-OF_KLEENE = (2, 4, 6, 8)
+OF_KLEENE = (2, 4, 6, 8)  # events of each type for B+, whose runs double with each B
 
 
 def stream(each: int) -> Events:
-    """As many A's, then B's, then C's."""
+    """`each` A's, then as many B's, then as many C's."""
     types = np.repeat(list("ABC"), each)
     count = len(types)
     return Events(types, np.zeros(count), np.arange(count), np.zeros(count, np.int64))
@@ -47,7 +50,7 @@ def make(small: bool) -> Made:
         run, _ = feeding(query, [batch_of(stream(n))], listed=False)
         nodes.append((n, nodes_made(run)))
     every = all(made == n + n * n + n**3 for n, made in runs["SEQ(A, B, C), any"])
-    # Each A has a run for each choice of B's; each but the empty one is cloned by each C.
+    # Each A has a run for each set of B's. Each C clones those whose set is not empty.
     kleene = all(made == n * 2**n + n * n * (2**n - 1) for n, made in runs["SEQ(A, B+, C), any"])
     of_kleene = runs["SEQ(A, B+, C), any"]
     doubled = [later / one for (_, one), (_, later) in pairwise(of_kleene)]
