@@ -23,11 +23,11 @@ PAPERS = ("cel", "cayuga", "sase", "cep2asp")
 _HEAD = """\
 # The papers' figures, made again
 
-`make papers` makes the figures and tables of the papers on complex events again, each by a script
-of its own, and checks sentences on each: the order of lines, how fast they grow, who does less. It
-exits with 1 where one does not hold. Most sentences are about *counts* (runs, nodes, tests), which
-are the same at every run and on every machine; the test suite checks them on short streams. Seconds
-are CPU time, the least of some runs that take turns.
+`make papers` makes the figures and tables of the papers on complex events again, each by its own
+script. It checks sentences about each figure: the order of lines, how fast they grow, which system
+does less work. It exits with 1 if a sentence does not hold. Most sentences are about *counts*
+(runs, nodes, tests), which are the same at every run and on every machine; the test suite checks
+them on short streams. Seconds are CPU time, the least of some runs that take turns.
 
 The systems that the papers measure are not run here. In their place are small implementations with
 the same ways of working (`benchmarks/baselines`): automata with runs (SASE), runs whose conditions
