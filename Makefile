@@ -13,7 +13,7 @@ MAKEFLAGS += --no-builtin-rules
 VENV := .venv
 LOWEST := .venv-lowest
 WITH :=
-PROCESSES := 3
+PROCESSES := 4
 $(if $(word 2,$(VENV)),$(error VENV must be a path without spaces))
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c '$(NEW_ENOUGH)' 2>/dev/null && { echo $$python; break; }; done)
