@@ -5,7 +5,7 @@
 #   make test PYTHON=python3.12   the Python that the environment is made with
 #   make test VENV=/path/to/env   another environment (celc is installed into it)
 #   make slice VENV=.venv-4.1 WITH='pyspark[connect]==4.1.0'   a slice of the tests with other packages
-#   make test PROCESSES=4         how many processes share the tests; 0: pytest's own, for a debugger
+#   make test PROCESSES=2         how many processes share the tests; 0: pytest's own, for a debugger
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
