@@ -864,10 +864,9 @@ def _of_values(
     if is_null(operand) and name in ("SUM", "AVG"):
         operand = Constant(None, DataType.INT, span)
     type = operand.type
-    if name in ("SUM", "AVG") and not type.is_numeric:
-        scope.found.add(
-            messages.type_mismatch(f"{name} takes numbers, and this is of type {type.value}", span)
-        )
+    if name in ("SUM", "AVG") and not (type.is_numeric or type is DataType.INTERVAL):
+        message = f"{name} takes numbers and INTERVALs, and this is of type {type.value}"
+        scope.found.add(messages.type_mismatch(message, span))
         return None
     if name in ("MIN", "MAX") and not type.is_ordered:
         message = f"{name} takes values with an order, and this is of type {type.value}"

@@ -324,6 +324,9 @@ class _Writer:
             case "SUM" | "AVG" if isinstance(aggregate.type, core.DecimalType):
                 wide = decimals.wide(value.text, aggregate.argument.type, self._imports)
                 lines.write(self._imports.call("add_to_sum", "after", str(at), wide), 1)
+            case "SUM" | "AVG" if aggregate.type is DataType.INTERVAL:
+                sums = f"after[{at}], after[{at + 1}]"
+                lines.write(f"{sums} = {self._imports.call('add_duration', sums, value.text)}", 1)
             case "MIN" | "MAX" if memory.words == 2:
                 old = self._imports.call("pair_in", "after", str(at))
                 sign = "<" if aggregate.function == "MIN" else ">"
@@ -437,6 +440,8 @@ class _Writer:
         known = f"({count} > 0)"
         if memory.words == 3:
             return self._decimal_sum(lines, node, at, count)
+        if memory.words == 2 and node.type is DataType.INTERVAL:
+            return self._duration_sum(lines, node, at, count)
         if memory.words == 2:
             return Value(self._imports.call("pair_in", "memory", str(at)), known)
         if node.function == "AVG":
@@ -469,6 +474,18 @@ class _Writer:
             known, found = f"{known} & {call('is_decimal', f'q{new}')}", f"q{new}"
         narrow = found if is_wide(node.type) else call("narrow_of", found)
         lines.write(f"v{new}, k{new} = {narrow}, {known}")
+        return Value(f"v{new}", f"k{new}")
+
+    def _duration_sum(self, lines: Lines, node: core.AggregateOfRows, at: int, count: str) -> Value:
+        """SUM or AVG of INTERVALs; NULL where 64 bits do not hold it."""
+        new, call = lines.fresh(), self._imports.call
+        high, low = f"memory[{at}]", f"memory[{at + 1}]"
+        if node.function == "AVG":
+            found, known = call("mean_duration", high, low, f"max({count}, 1)"), f"{count} > 0"
+        else:
+            found = call("duration_of", high, low)
+            known = f"({count} > 0) & {call('is_duration', high)}"
+        lines.write(f"v{new}, k{new} = {found}, {known}")
         return Value(f"v{new}", f"k{new}")
 
     # --- measures ---------------------------------------------------------------------------------

@@ -59,8 +59,9 @@ class AggregateMemory:
 
     @property
     def words(self) -> int:
-        """The registers of its value. COUNT has none. A sum of DECIMALs has three words, so that it
-        may become too large and small again; a DECIMAL of more than 18 digits has two."""
+        """The registers of its value. COUNT has none. A sum of DECIMALs has three words and one of
+        INTERVALs two, so that it may become too large and small again; a DECIMAL of more than 18
+        digits has two."""
         return _words(self.aggregate)
 
     @property
@@ -72,11 +73,12 @@ class AggregateMemory:
 def _words(aggregate: core.AggregateOfRows) -> int:
     if aggregate.function == "COUNT":
         return 0
+    is_sum = aggregate.function in ("SUM", "AVG")
     if isinstance(aggregate.type, core.DecimalType):
-        if aggregate.function in ("SUM", "AVG"):
+        if is_sum:
             return 3
         return 2 if aggregate.type.is_wide else 1
-    return 1
+    return 2 if is_sum and aggregate.type is core.DataType.INTERVAL else 1
 
 
 Memory = RowMemory | AggregateMemory

@@ -114,8 +114,8 @@ def test_intervals_are_measures() -> None:
         ("ARRAY_AGG(a)", [[day] for day in days]),
     ):
         assert _measured(expression, columns, "id INT, a INTERVAL").to_pylist() == wanted
-    with pytest.raises(CelError, match="SUM takes numbers, and this is of type INTERVAL"):
-        _measured("SUM(a)", columns, "id INT, a INTERVAL")
+    with pytest.raises(CelError, match="AVG takes numbers and INTERVALs, and this is of type DATE"):
+        _measured("AVG(a)", columns, "id INT, a DATE")
 
 
 def test_the_time_that_a_match_takes_is_a_measure() -> None:

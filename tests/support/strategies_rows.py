@@ -18,6 +18,7 @@ SCHEMA = {
     "px": "DECIMAL(10, 2)",
     "q": "DECIMAL(18, 4)",
     "big": "DECIMAL(38, 10)",
+    "took": "INTERVAL",
 }
 
 _VARIABLES = ("A", "B", "C")
@@ -98,6 +99,10 @@ _OF_START = (
     "ts BETWEEN FIRST(ts) AND FIRST(ts) + INTERVAL '{n}' MINUTE",
     "FIRST(ts) + INTERVAL '{n}' MINUTE = ts",
     "d <= FIRST(d) + INTERVAL '{m}' DAY",
+    "SUM(took) < INTERVAL '{n}' MINUTE",
+    "AVG(took) >= INTERVAL '0' SECOND",
+    "AVG(took) > INTERVAL '{m}' SECOND OR SUM(took) IS NULL",
+    "SUM(ts - TIMESTAMP '2026-03-01 00:00:00') <= INTERVAL '{n}{m}' MINUTE",
 )
 _OF_PATH = (
     "{x}.v < {y}.v",
@@ -136,12 +141,31 @@ _OF_PATH = (
     "ts - {x}.ts < INTERVAL '{n}' MINUTE",
     "LAST({y}.ts) <= FIRST({x}.ts) + INTERVAL '{n}' MINUTE",
     "TIMESTAMPDIFF(MINUTE, FIRST({x}.ts), {y}.ts) < {n}",
+    "SUM({x}.took) >= took OR took IS NULL",
+    "SUM({x}.took) IS NOT NULL OR {x}.took IS NULL",
+    "AVG({x}.took) >= INTERVAL '0' SECOND",
+    "AVG({x}.took) < INTERVAL '{n}' SECOND OR SUM({y}.took) IS NULL",
+    "SUM(U.took) - AVG({x}.took) > {y}.took",
+    "SUM({x}.ts - TIMESTAMP '2026-03-01 00:00:00') < INTERVAL '{n}{m}' MINUTE",
+    "AVG({x}.took) FILTER (WHERE {x}.v > {m}) <= SUM({x}.took) FILTER (WHERE {x}.ok)",
 )
 _INTERVALS = (
     "LAST({x}.ts) - FIRST(ts)",
     "MAX({x}.ts - TIMESTAMP '2026-01-01 00:00:00') + INTERVAL '{n}' MINUTE",
     "ARRAY_AGG({x}.d - DATE '2026-01-01')",
     "COUNT({x}.ts - TIMESTAMP '2026-01-01 00:00:00')",
+    "{x}.took + MIN(took)",
+    "SUM({x}.took)",
+    "AVG(took)",
+    "FINAL SUM(took)",
+    "FINAL AVG({x}.took)",
+    "RUNNING SUM(took) - {x}.took",
+    "SUM(DISTINCT took)",
+    "FINAL AVG(DISTINCT {x}.took) FILTER (WHERE {x}.v > {m})",
+    "SUM({x}.took) FILTER (WHERE {x}.ok)",
+    "AVG({x}.ts - TIMESTAMP '2026-01-01 00:00:00')",
+    "SUM(({x}.d - DATE '2026-01-01') * {n}00000)",
+    "AVG(IF(CLASSIFIER() = '{x}', took, NULL))",
 )
 _MEASURES = (
     "FIRST(id)",
@@ -279,7 +303,7 @@ def row_query(rng: random.Random) -> str:
     measures = [_filled(rng, rng.choice(_MEASURES), used) for _ in range(rng.choice((2, 3, 4)))]
     if rng.random() < 0.2 and "ARRAY" not in measures[0]:
         measures.append("COALESCE(CAST(m0 AS STRING), '-') || CLASSIFIER()")
-    if rng.random() < 0.1:
+    if rng.random() < 0.3:
         measures.append(_filled(rng, rng.choice(_INTERVALS), used))
     named = ", ".join(f"{measure} AS m{n}" for n, measure in enumerate(measures))
     subset = f"SUBSET U = ({', '.join(rng.sample(used, rng.randint(1, len(used))))})"
@@ -378,6 +402,7 @@ def _quantifier(rng: random.Random, chance: float) -> str:
 
 
 _LARGEST = "9999999999999999999999999999.9999999999"
+_LONGEST = (2**63 - 1, 10**9 - 2**63)  # Arrow takes no shorter ones from Python
 
 
 def row_table(rng: random.Random) -> list[dict[str, Any]]:
@@ -399,6 +424,7 @@ def row_table(rng: random.Random) -> list[dict[str, Any]]:
                 "px": rng.choice((None, "1.50", "0.05", "2.00", "-3.25", "99999999.99")),
                 "q": rng.choice((None, "1.5000", "0.0333", "2.0000", "-99999999999999.9999")),
                 "big": rng.choice((None, "1.5", "3", "-0.0000000001", _LARGEST, f"-{_LARGEST}")),
+                "took": rng.choice((None, 1, -2, 1, -2, 1_500_000, -61_000_000, *_LONGEST)),
             }
         )
     rng.shuffle(rows)

@@ -77,8 +77,9 @@ _NAMES_OF = {
         *("symbol_steps", "symbol_table", "whole_to_float"),
     ),
     "celc_runtime.engine.values.time_arithmetic": (
-        *("average_interval", "begins_at_time", "can_add", "can_multiply", "can_subtract"),
-        *("can_sum_interval", "sum_interval", "units_between"),
+        *("add_duration", "average_interval", "begins_at_time", "can_add", "can_multiply"),
+        *("can_subtract", "can_sum_interval", "duration_of", "is_duration", "mean_duration"),
+        *("sum_interval", "units_between"),
     ),
     "celc_runtime.engine.values.texts": ("order_of_texts",),
     "celc_runtime.engine.values.made_texts": (

@@ -26,6 +26,7 @@ from celc_runtime.plan.row_pattern import Measure, RowAggregate, RowPlan, Sorted
 from celc_runtime.row_pattern import passes
 from celc_runtime.row_pattern.able import in_utc
 from celc_runtime.row_pattern.measures import (
+    aggregate_durations,
     aggregate_real,
     aggregate_whole,
     least_or_greatest_place,
@@ -164,6 +165,8 @@ class Listed:
                 return _sums(one, given, whole, valid, counts=True)
             case "SUM" | "AVG" if pa.types.is_decimal(argument.type):
                 return _decimal_sums(one, given, argument)
+            case "SUM" | "AVG" if pa.types.is_duration(argument.type):
+                return _duration_sums(one, given, argument)
             case "SUM" | "AVG":
                 values, valid = numbers(argument)
                 is_real = one.function == "AVG" or values.dtype.kind == "f"
@@ -248,6 +251,14 @@ def _sums(
     if one.function == "AVG":
         results = results / np.maximum(found, 1)
     return Numbers(results, found > 0)
+
+
+def _duration_sums(one: RowAggregate, given: _Given, argument: pa.Array) -> Numbers:
+    values, valid = numbers(argument)
+    rows = len(given[2])
+    found = Numbers(np.empty(rows, np.int64), np.empty(rows, np.bool_))
+    aggregate_durations(*given, values, valid, one.function == "AVG", *found)
+    return found
 
 
 def _decimal_sums(one: RowAggregate, given: _Given, argument: pa.Array) -> Numbers:

@@ -7,6 +7,12 @@ value is kept up from one to the next, and a match costs its rows once for each 
 import numpy as np
 
 from celc_runtime.engine.values.spark_arithmetic import add_long, less_real
+from celc_runtime.engine.values.time_arithmetic import (
+    add_duration,
+    duration_of,
+    is_duration,
+    mean_duration,
+)
 from celc_runtime.jit.kernels import njit
 from celc_runtime.row_pattern.passes import FIRST_LABEL, LENGTH, PARTITION, START
 
@@ -124,6 +130,30 @@ def _aggregate(real: bool):  # type: ignore[no-untyped-def]
 
 aggregate_whole = _aggregate(False)
 aggregate_real = _aggregate(True)
+
+
+@njit(nogil=True, cache=True)
+def aggregate_durations(  # type: ignore[no-untyped-def]
+    matches, labels, shown, variables, final, values, valid, averages, results, known
+):
+    """Write the sum or average of the visible rows' durations, and whether there is one that fits,
+    for each row of the result; the arguments are those of `aggregate`."""
+    high, low, count, done, last = np.int64(0), np.int64(0), 0, 0, -1
+    for number in range(shown.shape[0]):
+        match, current = shown[number, 0], shown[number, 1]
+        first = matches[match, FIRST_LABEL]
+        if match != last:
+            high, low, count, done, last = np.int64(0), np.int64(0), 0, 0, match
+        until = max(matches[match, LENGTH], 0) if final else current + 1
+        for place in range(first + done, first + until):
+            if variables[labels[place]] and valid[place]:
+                high, low = add_duration(high, low, values[place])
+                count += 1
+        done = max(done, until)
+        if averages:
+            results[number], known[number] = mean_duration(high, low, max(count, 1)), count > 0
+        else:
+            results[number], known[number] = duration_of(high, low), count > 0 and is_duration(high)
 
 
 @njit(nogil=True)

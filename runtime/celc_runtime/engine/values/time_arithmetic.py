@@ -3,6 +3,10 @@
 A condition first asks whether a result fits (`can_add`, …), then computes it as a sum or product of
 LONGs, which would wrap. So NULL needs no special value: as for columns, a boolean stands beside the
 value. Rejected: Spark's rule, where an overflow ends the job, with or without ANSI mode.
+
+A sum of durations on the way may have more than 64 bits, and become smaller again. It is two
+numbers, (high, low) = high · 2³² + low with 0 ≤ low < 2³². So equal sums are equal numbers, and
+fewer than 2³¹ durations do not overflow them.
 """
 
 import numpy as np
@@ -16,6 +20,7 @@ from celc_runtime.engine.values.spark_arithmetic import (
 from celc_runtime.jit.kernels import njit
 
 SMALLEST = -(2**63)  # microseconds: the only duration whose negative does not fit
+_LOW = 2**32 - 1  # the lower bits of a duration, in a sum
 
 
 @njit(nogil=True, cache=True)
@@ -61,16 +66,41 @@ def units_between(start, end, unit):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def add_duration(high, low, value):  # type: ignore[no-untyped-def]
+    """(high, low) of a sum of durations with one more."""
+    value = np.int64(value)
+    low += value & _LOW
+    return high + (value >> 32) + (low >> 32), low & _LOW
+
+
+@njit(nogil=True, cache=True)
+def is_duration(high):  # type: ignore[no-untyped-def]
+    """Whether 64 bits hold a sum of durations."""
+    return (high >= -2147483648) & (high <= 2147483647)
+
+
+@njit(nogil=True, cache=True)
+def duration_of(high, low):  # type: ignore[no-untyped-def]
+    """A sum of durations, where 64 bits hold it."""
+    return (np.int64(high) << 32) | low
+
+
+@njit(nogil=True, cache=True)
+def mean_duration(high, low, count):  # type: ignore[no-untyped-def]
+    """A sum of durations by their number, rounded towards zero. 64 bits always hold it."""
+    rest = ((high % count) << 32) + low
+    mean = ((high // count) << 32) + rest // count
+    return mean + 1 if mean < 0 and rest % count != 0 else mean
+
+
+@njit(nogil=True, cache=True)
 def can_sum_interval(values, valid, events):  # type: ignore[no-untyped-def]
     """Whether 64 bits hold the sum of durations; sums on the way may be larger."""
-    # Two sums of 32 bits of each value. Fewer than 2³¹ values cannot overflow them.
     high, low = np.int64(0), np.int64(0)
     for event in events:
         if valid[event]:
-            high += np.int64(values[event]) >> 32
-            low += np.int64(values[event]) & 4294967295
-    high += low >> 32
-    return (high >= -2147483648) & (high <= 2147483647)
+            high, low = add_duration(high, low, values[event])
+    return is_duration(high)
 
 
 @njit(nogil=True, cache=True)
@@ -85,21 +115,10 @@ def sum_interval(values, valid, events):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def average_interval(values, valid, events):  # type: ignore[no-untyped-def]
-    """The average of durations, rounded towards zero; 0 without values.
-
-    It always fits, even if the sum does not: quotients and remainders are added separately.
-    """
-    count = np.int64(0)
+    """The average of durations, rounded towards zero; 0 without values."""
+    high, low, count = np.int64(0), np.int64(0), np.int64(0)
     for event in events:
         if valid[event]:
+            high, low = add_duration(high, low, values[event])
             count += 1
-    if count == 0:
-        return count
-    quotients, remainders = np.int64(0), np.int64(0)
-    for event in events:
-        if valid[event]:
-            value = np.int64(values[event])
-            quotients = add_long(quotients, value // count)
-            remainders += value % count
-    down = add_long(quotients, remainders // count)
-    return down + 1 if down < 0 and remainders % count != 0 else down
+    return mean_duration(high, low, max(count, 1))
