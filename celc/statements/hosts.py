@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
+
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import statements as messages
+from celc.statements.words import Word
 
 if TYPE_CHECKING:
     import duckdb
@@ -61,6 +66,10 @@ class Host(ABC):
     def parameter(self, name: str) -> str:
         """A named parameter in a text."""
         return f":{name}"
+
+    def unread(self, table: str) -> Sequence[pa.Field]:
+        """The columns of a table that keep the host from reading it."""
+        return ()
 
     @abstractmethod
     def rows(self, text: str, parameters: Parameters, tables: Mapping[str, Any]) -> Any:
@@ -166,8 +175,29 @@ class Tables(Duck):
             ) from problem
 
         super().__init__(duckdb.connect())
+        self._unread: dict[str, list[pa.Field]] = {}
         for name, table in tables.items():
-            self._connection.register(name, table)
+            try:
+                self._connection.register(name, table)
+            except duckdb.NotImplementedException:
+                schema = getattr(table, "schema", None)
+                wrong = filterfalse(self._reads, schema if isinstance(schema, pa.Schema) else ())
+                self._unread[name.casefold()] = [*wrong]
+                if not self._unread[name.casefold()]:
+                    raise
+
+    def unread(self, table: str) -> Sequence[pa.Field]:
+        return self._unread.get(table.casefold(), ())
+
+    def _reads(self, field: pa.Field) -> bool:
+        """Whether DuckDB has the type of a column."""
+        import duckdb
+
+        try:
+            duckdb.from_arrow(pa.schema([field]).empty_table(), connection=self._connection)
+        except duckdb.NotImplementedException:
+            return False
+        return True
 
     def answer(self, text: str, parameters: Parameters, tables: Mapping[str, Any]) -> Any:
         found = super().answer(text, parameters, tables)
@@ -194,3 +224,23 @@ def host_of(host: Any) -> Host:
         "celc.sql runs on a SparkSession, a connection of DuckDB or a dictionary of Arrow tables, "
         f"not on {type(host).__name__}"
     )
+
+
+def refuse_unread(host: Host, words: list[Word], found: Diagnostics) -> None:
+    """Raises `CelError` where a table is named that the host cannot read."""
+    named = {word.text.casefold(): word for word in reversed(words) if word.can_be_name}
+    for word in named.values():
+        for field in host.unread(word.text):
+            given = field.name, str(field.type), _cast_of(field.type)
+            found.add(messages.unread_column(host.title, word.text, *given, word.span))
+    found.raise_errors()
+
+
+def _cast_of(type: pa.DataType) -> str | None:
+    """The type to which a column is cast that a host cannot read, as Python writes it; None: it
+    has no such type."""
+    if pa.types.is_float16(type):
+        return "pa.float32()"
+    if pa.types.is_decimal256(type):
+        return f"pa.decimal128({min(type.precision, 38)}, {min(type.scale, 38)})"
+    return None

@@ -25,7 +25,7 @@ from celc.row_pattern.parser import parse
 from celc.statements.checked import BEFORE
 from celc.statements.clauses import Clause, clauses_of, pattern_of
 from celc.statements.host_columns import HostCall, host_calls
-from celc.statements.hosts import Host, HostError, Parameters
+from celc.statements.hosts import Host, HostError, Parameters, refuse_unread
 from celc.statements.places import MadeText
 from celc.statements.words import Word, words_of
 
@@ -44,6 +44,7 @@ def run_source(host: Host, source: Source, parameters: Parameters) -> Any:
     found = Diagnostics(source)
     words = words_of(source, host.dialect, found)
     statement = Statement(host, source, words, found, parameters)
+    refuse_unread(host, words, found)
     for clause in statement.clauses:
         statement.answer(clause)
     statement.warn()

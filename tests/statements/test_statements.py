@@ -418,6 +418,38 @@ def test_what_the_host_refuses() -> None:
     assert str(pickle.loads(pickle.dumps(problem))) == str(problem)
 
 
+def test_types_that_duckdb_does_not_read() -> None:
+    narrow = pa.array([1.5, 2.5], pa.float16())
+    wide = pa.array([Decimal("1.50"), None], pa.decimal256(20, 2))
+    lists = pa.array([[1.5], None], pa.list_(pa.float16()))
+    table = pa.table({"id": [1, 2], "narrow": narrow, "wide": wide, "l": lists})
+    clause = "MATCH_RECOGNIZE (ORDER BY id MEASURES SUM(narrow) + SUM(wide) AS s PATTERN (a+))"
+    text = f"SELECT s\nFROM Narrow {clause}"
+    with pytest.raises(CelError) as caught:
+        _answer({"narrow": table}, text)
+    problems = caught.value.diagnostics
+    places = {caught.value.source.slice(one.span) for one in problems}
+    assert (places, {one.code for one in problems}) == ({"Narrow"}, {"unread-column"})
+    assert [one.message for one in problems] == [
+        f"DuckDB cannot read the table 'Narrow': its column '{name}' is {type}"
+        for name, type in (
+            ("narrow", "halffloat"),
+            ("wide", "decimal256(20, 2)"),
+            ("l", "list<item: halffloat>"),
+        )
+    ]
+    # What the help says, on the tables so far.
+    for one in problems:
+        (help,) = one.help
+        table = eval(help.partition(": ")[2], {"table": table, "pa": pa})
+    found = _answer({"narrow": table}, text)
+    assert found.to_pylist() == [{"s": 5.5}]
+    # A table that no statement names is not in the way.
+    others = {**tables(), "odd": pa.table({"narrow": narrow})}
+    found = _answer(others, f"SELECT COUNT(*) AS c FROM ticker {_CLAUSE}")
+    assert found.to_pylist() == [{"c": _RISES}]
+
+
 def test_what_is_no_host() -> None:
     with pytest.raises(TypeError, match="a SparkSession, a connection of DuckDB or a dictionary"):
         celc.sql(pa.table({"a": [1]}), "SELECT 1")

@@ -99,15 +99,17 @@ def number_on_other_type(
 ) -> Diagnostic:
     """`WITHIN 10 [ts]`; `numbers` are attributes that would do."""
     advice = [f"a duration measures it: WITHIN 10 SECONDS [{name}]"] if is_time else []
+    needed = "a numeric attribute"
     if type.startswith("DECIMAL"):
+        needed = "an attribute of type BYTE, SHORT, INT, LONG, FLOAT or DOUBLE"
         advice = [
-            "no window is measured on a DECIMAL: declare an attribute that is computed from it, "
-            f"size: DOUBLE = CAST({written(name)} AS DOUBLE), and measure on that"
+            "declare an attribute that is computed from it, "
+            f"size: DOUBLE = CAST({written(name)} AS DOUBLE), and measure on that: WITHIN … [size]"
         ]
     return error(
         "number-on-other-type",
         span,
-        f"a plain number needs a numeric attribute, but {quote(name)} is {type}",
+        f"a plain number needs {needed}, but {quote(name)} is {type}",
         *advice,
         *available("attributes of all event types that hold a number", numbers),
         fixes=tuple(Fix(span, written(one)) for one in numbers),

@@ -185,6 +185,27 @@ def source_refused(host: str, reason: str, span: Span) -> Diagnostic:
     )
 
 
+def unread_column(
+    host: str, table: str, column: str, type: str, cast: str | None, span: Span
+) -> Diagnostic:
+    """A table with a column of a type that the host does not have. cast: the type to cast it to,
+    as Python writes it."""
+    name = repr(column)
+    advice = f"give the table without it: table.drop_columns([{name}])"
+    if cast is not None:
+        place = f"table.column_names.index({name})"
+        advice = (
+            "cast the column before: "
+            f"table.set_column({place}, {name}, table[{name}].cast({cast}))"
+        )
+    return error(
+        "unread-column",
+        span,
+        f"{host} cannot read the table {quote(table)}: its column {quote(column)} is {type}",
+        advice,
+    )
+
+
 def host_function_of_rows(function: str, span: Span) -> Diagnostic:
     return error(
         "host-function",
