@@ -12,15 +12,16 @@ import math
 import random
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventWarning
+from celc_runtime.plan.errors import EventError
 from engines import interpreted, only_query
 from test_random_parts import small_parts
 
@@ -90,9 +91,10 @@ _WINDOWS = {"LONG": "3 [t]", "DOUBLE": "3 [t]", "TIMESTAMP": "3 SECONDS [t]", "D
 
 
 @cache
-def query_of(key: str, order: str, value: str, clauses: str) -> CompiledQuery:
-    """a is followed by b, whose value is not less; key: the type of the key, or none."""
-    shared = f"{f'k: {key}, ' if key else ''}t: {order}, r: LONG"
+def query_of(key: str, order: str, value: str, clauses: str, *, twice: bool) -> CompiledQuery:
+    """a is followed by b, whose value is not less; key: the type of the key, or none. twice: events
+    are ordered by `u` after `t`."""
+    shared = f"{f'k: {key}, ' if key else ''}t: {order}, u: LONG, r: LONG"
     select = "TOTAL COUNT(*) AS n" if clauses == "PER PARTITION" else "a.r AS a, b.r AS b"
     text = f"""
 CREATE STREAM S {{ EVENT A {{ {shared}, v: {value} }}, EVENT B {{ {shared}, v: {value} }},
@@ -100,7 +102,7 @@ CREATE STREAM S {{ EVENT A {{ {shared}, v: {value} }}, EVENT B {{ {shared}, v: {
 SELECT {select} FROM S WHERE (A AS a ; B AS b) FILTER b.v >= a.v OR a.v IS NULL
 {'PARTITION BY k' if key else ''} {clauses}"""
     with interpreted():
-        return only_query(celc.compile(text, order_by="t"))
+        return only_query(celc.compile(text, order_by=["t", "u"] if twice else "t"))
 
 
 def ordered(value: Any) -> tuple[int, Any]:
@@ -168,10 +170,7 @@ def rows_of(rng: random.Random, given: dict[str, Sequence[Any]]) -> Rows:
         rows.append({"type": rng.choice(("A", "B", "A", "B", "Other")), **row})
         if rows[-1]["type"] == "Other":
             rows[-1]["v"] = None
-    rows = rng.choice((rows, sorted(rows, key=lambda row: ordered(row["t"])), in_order(rows)))
-    for number, row in enumerate(rows):
-        row["r"] = number
-    return rows
+    return rng.choice((rows, sorted(rows, key=lambda row: ordered(row["t"])), in_order(rows)))
 
 
 def in_order(rows: Rows) -> Rows:
@@ -192,8 +191,10 @@ def check(seed: int) -> str:
     windows = ["3 EVENTS", *([_WINDOWS[order]] if order in _WINDOWS else [])]
     others = ("", "LIMIT 2 PER PARTITION", "PER PARTITION")
     clauses = rng.choice((*others, *(f"WITHIN {window}" for window in windows)))
-    query = query_of(key, order, value, clauses)
-    forms = {"r": pa.int64(), "type": rng.choice([form for form, _ in FORMS["STRING"]])}
+    twice = rng.random() < 0.2
+    query = query_of(key, order, value, clauses, twice=twice)
+    forms = {name: pa.int64() for name in "ru"}
+    forms["type"] = rng.choice([form for form, _ in FORMS["STRING"]])
     given: dict[str, Sequence[Any]] = {"k": [None]}
     for name, type in (("k", key), ("t", order), ("v", value)):
         if type:
@@ -204,24 +205,39 @@ def check(seed: int) -> str:
         given["t"] = [one for one in given["t"] if abs(one) < 2**40]
     given["k"] = rng.sample(given["k"], min(rng.choice((2, 9)), len(given["k"])))
     rows = rows_of(rng, given)
+    if twice:  # no time comes twice, so that a sort need not look at `u`
+        rows = [*{ordered(row["t"]): row for row in rows}.values()]
+    for number, row in enumerate(rows):
+        row |= {"u": 0, "r": number}
+    is_wrong = twice and len(rows) > 0 and rng.random() < 0.5
+    if is_wrong:
+        rng.choice(rows)["u"] = None
     wanted = wanted_of(rows, clauses)
 
     def table(rows: Rows) -> pa.Table:
-        names = [name for name in ("type", "k", "t", "v", "r") if name in forms]
+        names = [name for name in ("type", "k", "t", "u", "v", "r") if name in forms]
         return pa.table({n: column(rng, forms[n], [row[n] for row in rows]) for n in names})
 
-    def compare(found: pa.Table, note: str) -> None:
-        got = rows_found(found)
+    def compare(find: Callable[[], pa.Table], note: str) -> None:
+        if is_wrong:
+            with pytest.raises(EventError, match="the order column 'u' is NULL"):
+                find()
+            return
+        got = rows_found(find())
         assert got == wanted, f"seed {seed}, {note}: {got} for {wanted}\n{query.text}{rows}"
 
     whole = table(rows)
-    compare(query.match_table(whole), "as it is")
+    compare(lambda: query.match_table(whole), "as it is")
     with small_parts(rng):
         for count in (1, 2, 3, 7):
-            compare(query.match_table(whole, threads=count), f"{count} threads")
-    found = query.match_arrow(table(in_order(rows)).to_batches())
-    compare(pa.Table.from_batches(found, query.OUTPUT_SCHEMA), "in batches")
-    return "rows" if wanted else "no rows"
+            compare(partial(query.match_table, whole, threads=count), f"{count} threads")
+
+    def in_batches() -> pa.Table:
+        found = query.match_arrow(table(in_order(rows)).to_batches())
+        return pa.Table.from_batches(found, query.OUTPUT_SCHEMA)
+
+    compare(in_batches, "in batches")
+    return "NULL" if is_wrong else "rows" if wanted else "no rows"
 
 
 @pytest.mark.filterwarnings(f"ignore::{EventWarning.__module__}.EventWarning")
@@ -229,6 +245,7 @@ def check(seed: int) -> str:
 def test_tables_in_any_form(seeds: int) -> None:
     found = Counter(map(check, range(seeds)))
     assert found["rows"] >= seeds // 4, found
+    assert found["NULL"] >= seeds // 20, found
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.arrow.events import sorting
 from celc_runtime.arrow.events.event_order import EventOrder
+from celc_runtime.plan.errors import EventError
 from celc_runtime.rules import any_query
 from celc_runtime.run import parts
 from engines import interpreted, only_query
@@ -26,6 +27,33 @@ def told(query: CompiledQuery, table: pa.Table, threads: int) -> tuple[pa.Table,
         warnings.simplefilter("always")
         found = query.match_table(table, threads=threads)
     return found, [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_further_order_columns_are_looked_at(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """A NULL there is refused, though the first order column decides the order."""
+    monkeypatch.setattr(any_query, "MOST_ROWS_READ", 0)
+    monkeypatch.setattr(sorting, "_FEW", 10)
+    monkeypatch.setattr(sorting, "is_worth_it", lambda _rows: True)
+    monkeypatch.setattr(parts, "LEAST_ROWS", 50)
+    event = "{ k: STRING, ts: LONG, n: LONG }"
+    text = (
+        f"CREATE STREAM S {{ EVENT A {event}, EVENT B {event} }}\n"
+        "SELECT * WHERE A AS a ; B AS b PARTITION BY k WITHIN 20 [ts]"
+    )
+    with interpreted():
+        query = only_query(celc.compile(text, order_by=["ts", "n"]))
+    table = pa.table(
+        {
+            "type": ["A", "B"] * (ROWS // 2),
+            "k": ["x", "x", "y", "y"] * (ROWS // 4),
+            "ts": np.arange(ROWS),
+            "n": pa.array([*range(ROWS - 1), None], pa.int64()),
+        }
+    )
+    assert len(query.match_table(table[: ROWS - 1], threads=threads)) > 10
+    with pytest.raises(EventError, match=f"'n' is NULL in row {ROWS - 1:,} "):
+        query.match_table(table, threads=threads)
 
 
 def noting(calls: list[str], method: Callable[..., Any]) -> Callable[..., Any]:

@@ -228,8 +228,8 @@ def order_for(
         typing = _coding_types(plan, table, workers) if workers.threads > 1 else done(table)
         is_sorted, coded = workers.take(increases, typing)
         if is_sorted:
-            is_order = bool(plan.source.order_by) and not plan.source.key_columns
-            return Sorted(coded, arranged=_rising(len(coded)) if is_order else None)
+            is_time = not plan.source.key_columns
+            return Sorted(coded, arranged=_rising(plan, len(coded)) if is_time else None)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
     if ascends(columns, workers):
         return Sorted(table)
@@ -369,13 +369,17 @@ def _by_digits(
     begins = found.begins if ascend and len(keys) == 1 else None
     arranged = None
     if is_sorted and begins is not None and not keys[0].null_count:
-        arranged = _rising(len(table), begins)
+        arranged = _rising(plan, len(table), begins)
     return Sorted(table, found.order, numbered, moves.columns, begins, arranged)
 
 
-def _rising(rows: int, begins: np.ndarray = NO_INTEGERS) -> Arrangement:
-    """Rows whose times strictly ascend, before they are sorted by a key that begins so."""
-    return Arrangement(rows, begins, None, rises=True)
+def _rising(plan: Plan, rows: int, begins: np.ndarray = NO_INTEGERS) -> Arrangement | None:
+    """What is known of rows whose first order column strictly ascends, at least within partitions.
+
+    begins: int64, the rows at which partitions begin. None: a run still has to look at the rows,
+    because further order columns can have NULL or NaN, which it refuses.
+    """
+    return Arrangement(rows, begins, None, rises=True) if len(plan.source.order_by) == 1 else None
 
 
 def _with_codes(table: pa.Table, name: str, coded: pa.Array) -> pa.Table:
