@@ -31,7 +31,7 @@ NO_INTEGERS = np.zeros(0, np.int64)
 def relevant_rows(symbols: np.ndarray) -> np.ndarray:
     """int64: the rows whose symbol is not 0. `symbols` is uint8 or uint16[rows].
 
-    NumPy finds what is not 0 in numbers four to eight times as slowly as in truths.
+    NumPy finds what is not 0 in numbers five to eight times as slowly as in truths.
     """
     return np.flatnonzero(symbols != 0)
 
@@ -146,8 +146,9 @@ def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
     return positions
 
 
-_COMPARED = 1 << 17  # rows: their comparison stays in the processor's cache, and another thread is
-# seldom waited for, which each function of NumPy may mean
+_COMPARED = 1 << 17  # rows
+"""Their comparison stays in the processor's cache. Each function of NumPy may wait for another
+thread, so there should be few of them."""
 
 
 def disorder(values: np.ndarray, before: Any) -> tuple[int, int]:
