@@ -40,6 +40,7 @@ class SmallRun(Run):
     """Reads few rows, all at once; where its parts keep nothing, others after them (`is_ready`)."""
 
     _code: Any = None  # the machine code of the update, for arguments of the types that come
+    _was_used = False  # by a call before this one
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, *parts_of_run(program, _SMALL), _SMALL)
@@ -73,6 +74,7 @@ class SmallRun(Run):
             self.finish()
         start_again(self._memory)
         self._answer.store.let_go()
+        self._was_used = True
 
     def _was_last(self, prepared: Prepared) -> bool:
         return not (self._walk.reads_alone or self._plan.choice.deadlines)
@@ -82,8 +84,9 @@ class SmallRun(Run):
             return int(self._code(batch, self._memory, self._output, self._kinds))
         status = super()._read(batch)
         kernel: Any = getattr(self._update, "kernel", None)
-        if self._keeps_nothing and getattr(kernel, "is_compiled", False):
-            # To find the types of thirty arrays takes twice as long as to read a hundred rows.
+        if self._was_used and getattr(kernel, "is_compiled", False):
+            # To find the types of thirty arrays takes twice as long as to read a hundred rows, and
+            # to look them up takes longer than that.
             arguments = batch, self._memory, self._output, self._kinds
             self._code = kernel.code_for(arguments)
         return status

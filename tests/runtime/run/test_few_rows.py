@@ -203,6 +203,40 @@ def test_columns_of_all_widths_are_read(monkeypatch: pytest.MonkeyPatch) -> None
     assert told(query, table) == few
 
 
+@pytest.mark.parametrize("rows", [3, 40, 700, 5000])
+def test_rows_are_sorted_by_numbers_and_texts(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of both signs and all sizes, with equal ones, in few digits and in many."""
+    kernel = _Due()
+    monkeypatch.setattr(few_rows, "read_few", kernel)
+    columns = "n: LONG, k: STRING, d: LONG, ts: LONG"
+    text = f"CREATE STREAM S {{ EVENT A {{ {columns} }} }}\nSELECT a WHERE A AS a "
+    with interpreted():
+        keyed = celc.compile(f"{text} PARTITION BY n, k", order_by="ts", tiebreak=["d"])
+        alone = celc.compile(text, order_by="ts", tiebreak=["d"])
+    rng = np.random.default_rng(rows)
+    wide = 2**63 - 1
+    for least, most in ((-5, 5), (-wide - 1, wide), (10**15, 10**15 + 300), (-(2**40), 2**20)):
+        some = rng.integers(least, most, max(2, rows // 4), endpoint=True)
+        some[:2] = least, most
+        table = pa.table(
+            {
+                "type": ["A"] * rows,
+                "n": rng.choice(some, rows),
+                "k": rng.choice(["", "b", "ba", "é"], rows),
+                "d": rng.integers(0, 3, rows),
+                "ts": rng.choice(some, rows),
+            }
+        )
+        for queries in (keyed, alone):
+            query = only_query(queries)
+            kernel.read = 0
+            few = told(query, table)
+            assert kernel.read == (rows < 5000 or queries is keyed)
+            with monkeypatch.context() as patch:
+                patch.setattr(few_rows, "read_few", None)
+                assert told(query, table) == few
+
+
 def _wide_pairs(first: int) -> pa.Table:
     """A table with more matches of A ; B than a batch has."""
     count = 120
