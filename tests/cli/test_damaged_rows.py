@@ -67,7 +67,7 @@ CSV_ROWS = {
     b"A,1,x,yesterday": "column 'at': 'yesterday' is no TIMESTAMP of ISO 8601",
     b"A,1,x": "the file has 4 columns, and this row has 3",
     b"A,1,x,2026-07-01 12:00:01,": "the file has 4 columns, and this row has 5",
-    b"A,1,\xff,2026-07-01 12:00:01": "column 'note': no STRING: invalid UTF8 data",
+    b"A,1,\xff,2026-07-01 12:00:01": "column 'note': the text is not UTF-8",
     b'A,1,"x,2026-07-01 12:00:01': "a quotation mark is not closed",
     b'A,1,"x,2026-07-01 12:00:01\nA,1,y",2026-07-01': None,  # a text of two lines
     b"   ": "the file has 4 columns, and this row has 1",
@@ -103,8 +103,8 @@ JSON_ROWS = {
     b'{"type":"A","id":1': "no JSON",
     b"A,1,x": "no JSON: Invalid value",
     b"[1, 2]": "a row is an object, and this is of another kind: array",
-    b'{"type":"A","id":1,"note":"\xff"}': "column 'note': no STRING: invalid UTF8 data",
-    b'{"type":"A\xff","id":1}': "column 'type': no STRING: invalid UTF8 data",
+    b'{"type":"A","id":1,"note":"\xff"}': "column 'note': the text is not UTF-8",
+    b'{"type":"A\xff","id":1}': "column 'type': the text is not UTF-8",
     b'{"type":"A"}{"type":"A"}': "a line holds one row",
 }
 

@@ -51,10 +51,10 @@ class EventFile:
         self._types: set[str] = set()
         self._rows_read = 0
         self._keys: list[str] | None = None
-        durations = tuple(f.name for f in wanted.schema if pa.types.is_duration(f.type))
+        self.misfits: frozenset[str] = frozenset()  # columns of a type that does not fit
         delimiter = form.delimiter or ("\t" if origin.tabbed else ",")
         wrong = self._wrong if self._left_out.damage.skips_bad_rows else None
-        self._rows = TextRows(origin, delimiter, durations, wrong)
+        self._rows = TextRows(origin, delimiter, form.times.raw_columns(wanted.schema), wrong)
         self._names: list[str] | None = None
         self._folders = {
             name: self._of_folder(name, text)
@@ -247,7 +247,9 @@ class EventFile:
         with self.origin.seekable() as stream:
             file = pyarrow.parquet.ParquetFile(stream)
             top, present = self._present(file.schema_arrow)
+            self.misfits = self._wanted.misfits(file.schema_arrow)
             texts = [f.name for f in schema if f.name in top and pa.types.is_string(f.type)]
+            texts = [name for name in texts if name not in self.misfits]
             if not present:
                 for group in range(file.num_row_groups):
                     rows = file.metadata.row_group(group).num_rows

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc.interfaces.cli.problems import CommandProblem
+from celc.interfaces.cli.reading.text_rows import NOT_UTF8
 
 Place = tuple[str, ...]
 
@@ -87,7 +88,7 @@ class Fields:
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
-            raise pa.ArrowInvalid(f"column {name!r}: no STRING: invalid UTF8 data") from None
+            raise pa.ArrowInvalid(f"column {name!r}: {NOT_UTF8}") from None
         return column
 
 

@@ -14,6 +14,7 @@ import os
 import stat
 import sys
 import warnings
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -81,7 +82,7 @@ class Origin:
         with self._raw() as raw:
             if compression is None and self.spool is None:
                 # The name need not tell it: compressed bytes are not text, whatever the name is.
-                compression = _compression_of(raw.read(4))
+                compression = self._compression_of(raw.read(4))
                 raw.seek(0)
             if compression is None:
                 with Feed(raw, raw) as feed:
@@ -108,7 +109,16 @@ class Origin:
         first = self.spool.starts_with(4)
         if not first:
             raise CommandProblem(f"{self.name} is empty")
-        return _compression_of(first)
+        return self._compression_of(first)
+
+    def _compression_of(self, first: bytes) -> str | None:
+        if self.format != "parquet" and first.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise CommandProblem(
+                f"{self.name}: the text is UTF-16, and files are read in UTF-8: convert the file, "
+                "as iconv -f UTF-16 -t UTF-8 does"
+            )
+        kinds = [kind for magic, kind in _MAGIC.items() if first.startswith(magic)]
+        return kinds[0] if kinds else None
 
     def close(self) -> None:
         """Remove the copy of a stream that can be read only once."""
@@ -122,11 +132,6 @@ class Origin:
             return self.spool.reader()
         assert self.path is not None
         return self.path.open("rb")
-
-
-def _compression_of(first: bytes) -> str | None:
-    kinds = [kind for magic, kind in _MAGIC.items() if first.startswith(magic)]
-    return kinds[0] if kinds else None
 
 
 class Feed(io.RawIOBase):

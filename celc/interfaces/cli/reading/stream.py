@@ -111,10 +111,14 @@ class EventStream:
         return self._wanted.words_on(name, lacking)
 
     def placed(self, problem: str) -> str:
-        """A problem with events, after its file and the place in it if the problem names a row."""
+        """A problem with events, after its file and the place in it if the problem names a row, or
+        after the file that has a column of a wrong type."""
         row = row_named_in(problem)
-        starts = [start for start in self._starts if row is not None and start <= row]
-        if row is None or not starts:
+        if row is None:
+            found = next((file.name for file in self._files if file.misfits), None)
+            return problem if found is None else f"{found}: {problem}"
+        starts = [start for start in self._starts if start <= row]
+        if not starts:
             return problem
         file = self._files[len(starts) - 1]
         return f"{file.place_of(row - starts[-1])}: {problem}"

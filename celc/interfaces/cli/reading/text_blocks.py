@@ -26,6 +26,7 @@ from celc.interfaces.cli.reading.quotation_marks import NOT_CLOSED, QuotationMar
 from celc.interfaces.cli.reading.text_rows import (
     FirstBytes,
     LineTooLong,
+    RawColumns,
     Row,
     csv_rows,
     first_wrong,
@@ -42,16 +43,15 @@ _GROWTH = 8
 
 
 class TextRows:
-    """The rows of one file. `durations` are its columns of INTERVALs, which Arrow reads as numbers.
-    `wrong` is told of each row that cannot be read, which is left out then; None: it is an error.
-    """
+    """The rows of one file. `raw` are columns that Arrow reads in other types. `wrong` is told of
+    each row that cannot be read, which is left out then; None: it is an error."""
 
     def __init__(
-        self, origin: Origin, delimiter: str, durations: tuple[str, ...], wrong: Wrong | None
+        self, origin: Origin, delimiter: str, raw: RawColumns, wrong: Wrong | None
     ) -> None:
         self.origin = origin
         self.delimiter = delimiter
-        self._durations = durations
+        self._raw = raw
         self._wrong = wrong
         self._judge: tuple[Judge, Looks] | None = None
 
@@ -136,7 +136,7 @@ class TextRows:
 
     def in_words(self, problem: Exception, names: list[str] | None) -> str:
         """A problem of Arrow with a row, in words for the user."""
-        return in_words(str(problem), names, self._durations)
+        return in_words(str(problem), names, self._raw)
 
     def _too_long(self, given: int) -> CommandProblem:
         return CommandProblem(
@@ -172,7 +172,7 @@ class TextRows:
         with self.origin.opened() as stream:
             rows = takewhile(lambda row: row[0] < mark, self.rows(stream))
             problem = pa.ArrowInvalid(NOT_CLOSED)
-            line, text = first_wrong(rows, given, check, problem, names, self._durations)
+            line, text = first_wrong(rows, given, check, problem, names, self._raw)
         if line is None:
             return self._not_closed(place)
         return RowProblem(f"{self.origin.name}, line {line:,}: {text}")
@@ -226,6 +226,6 @@ class TextRows:
         """The problem with the line of the first row that has it, among those after `given`."""
         with self.origin.opened() as stream:
             rows = self.rows(stream)
-            line, text = first_wrong(rows, given, check, problem, names, self._durations)
+            line, text = first_wrong(rows, given, check, problem, names, self._raw)
         where = self.origin.name if line is None else f"{self.origin.name}, line {line:,}"
         return RowProblem(f"{where}: {text}")

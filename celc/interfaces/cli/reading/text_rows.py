@@ -7,15 +7,35 @@ rows are read once more, one by one.
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.schemas import NAMES_OF_TYPES
+
+
+@frozen
+class RawColumns:
+    """Columns that Arrow reads in other types than they are declared in."""
+
+    durations: tuple[str, ...] = ()  # INTERVALs, as numbers
+    times: tuple[str, ...] = ()  # TIMESTAMPs, as texts; as numbers with --time-format
+
 
 Row = tuple[int, bytes]
 """The number of a row's first line, counted from 1, and its bytes."""
+
+NOT_UTF8 = "the text is not UTF-8"
+_REMEDIES = {
+    NOT_UTF8: "convert the file, as iconv -f LATIN1 -t UTF-8 does of one in Latin-1, or leave such "
+    "rows out with --on-bad-row",
+    "array": "give each row a line of its own, without [ ] and commas, as jq -c '.[]' writes an "
+    "array",
+    "a time": "read numbers since 1970 with --time-format s, ms, us or ns",
+}
+"""What to do, by the end of the words on a wrong row."""
 
 _LONGEST_FIELD = 64 << 20
 
@@ -122,7 +142,7 @@ def first_wrong(
     check: Callable[[bytes], object],
     problem: Exception,
     names: Sequence[str] | None,
-    durations: Collection[str] = (),
+    raw: RawColumns,
 ) -> tuple[int | None, str]:
     """The line of the first wrong row after the first `given` rows, and the problem in words.
 
@@ -135,19 +155,26 @@ def first_wrong(
         try:
             check(row)
         except pa.ArrowInvalid as found:
-            return line, in_words(str(found), names, durations)
-    return None, in_words(str(problem), names, durations)
+            return line, _with_remedy(in_words(str(found), names, raw))
+    return None, _with_remedy(in_words(str(problem), names, raw))
 
 
-def in_words(problem: str, names: Sequence[str] | None, durations: Collection[str] = ()) -> str:
-    """A problem of Arrow with a row, in words for the user. `durations` are the columns of
-    INTERVALs, which Arrow reads as numbers."""
+def _with_remedy(words: str) -> str:
+    return next(
+        (f"{words}: {told}" for end, told in _REMEDIES.items() if words.endswith(end)), words
+    )
+
+
+def in_words(problem: str, names: Sequence[str] | None, raw: RawColumns) -> str:
+    """A problem of Arrow with a row, in words for the user."""
     if (found := _NOT_CONVERTED.match(problem)) and names is not None:
         column, type, reason = names[int(found[1])], _type(found[2]), found[3]
-        if column in durations:
+        if column in raw.durations:
             type = "INTERVAL, which is a whole number of microseconds"
         if value := re.match(r"invalid value '(.*)'", reason, re.DOTALL):
             return f"column {column!r}: {value[1]!r} is no {type}"
+        if "invalid UTF8" in reason:
+            return f"column {column!r}: {NOT_UTF8}"
         return f"column {column!r}: no {type}: {reason.splitlines()[0]}"
     if (found := _NO_NUMBER.match(problem)) and names is not None:
         told = f"column {names[int(found[1])]!r}: {found[2]!r} is no number"
@@ -159,7 +186,8 @@ def in_words(problem: str, names: Sequence[str] | None, durations: Collection[st
     if found := _JSON_KIND.match(problem):
         if not found[1]:
             return f"a row is an object, and this is of another kind: {found[3]}"
-        return f"{found[1]!r} is of the kind {found[3]}, and {found[2]} is needed"
+        told = f"{found[1]!r} is of the kind {found[3]}, and {found[2]} is needed"
+        return f"{told} for a time" if found[1] in raw.times and found[3] == "number" else told
     if found := _JSON_VALUE.match(problem):
         return f"{found[2]} is no {_type(found[1])}"
     first = problem.splitlines()[0]

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem
+from celc.interfaces.cli.reading.text_rows import RawColumns
 
 EPOCH_UNITS = {
     "s": Decimal(1_000_000),
@@ -76,6 +77,12 @@ class TimeForm:
             for field in schema
             if not pa.types.is_null(field.type)
         }
+
+    def raw_columns(self, schema: pa.Schema) -> RawColumns:
+        """The columns that `readable` gives other types than they are declared in."""
+        durations = (field.name for field in schema if pa.types.is_duration(field.type))
+        times = (field.name for field in schema if pa.types.is_timestamp(field.type))
+        return RawColumns(tuple(durations), tuple(times))
 
     def _raw_type(self, type: pa.DataType) -> pa.DataType:
         if pa.types.is_timestamp(type) and self.of_numbers:

@@ -12,8 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime.arrow.events.paths import arrow_fields, path_of
+from celc_runtime.arrow.fitting import fits
 from celc_runtime.chain.columns import levels_of, source_of
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.schemas import named_type
 from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.inner import over_events
 
@@ -96,6 +98,17 @@ class Wanted:
     def types(self) -> frozenset[str]:
         """The event types that the streams declare."""
         return frozenset().union(*self.owners.values())
+
+    def misfits(self, given: pa.Schema) -> frozenset[str]:
+        """The columns of a file that are read, and whose type does not fit the declared one."""
+        types = {field.name: named_type(field.type) for field in self.schema}
+        # Whole numbers are INTERVALs in Parquet.
+        known = {name: type for name, type in types.items() if type and type != "INTERVAL"}
+        return frozenset(
+            field.name
+            for field in given
+            if field.name in known and not fits(field.type, known[field.name])
+        )
 
     def refuse_misspelt(self, file: str, names: Iterable[str], known: Collection[str]) -> None:
         """Raises CommandProblem where the file has a name like one of the missing `names`. A name

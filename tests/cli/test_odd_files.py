@@ -1,0 +1,101 @@
+"""Files that other programs write, and that are not quite what `celc run` reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from engines import interpreted
+
+from celc.interfaces.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+QUERY = """\
+CREATE STREAM S { EVENT A { id: INT, name: STRING, ts: TIMESTAMP } }
+SELECT a FROM S WHERE A AS a WITHIN 1 HOUR [ts]
+"""
+NAMES = "type,id,name,ts"
+TIME = "2026-07-01 12:00:00"
+
+
+def row(number: int, **more: Any) -> str:
+    ts = f"2026-07-01 12:00:{number:02}"
+    return json.dumps({"type": "A", "id": number, "name": "x", "ts": ts, **more}) + "\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the query on files with these bytes: (exit code, positions, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    Path("q.cel").write_text(QUERY)
+
+    def run(files: dict[str, str | bytes], *options: str) -> tuple[int, str, str]:
+        for name, data in files.items():
+            Path(name).write_bytes(data if isinstance(data, bytes) else data.encode())
+        with interpreted():
+            code = main(["run", "q.cel", *files, "--format", "json", *options])
+        out, err = capfd.readouterr()
+        found = " ".join(str(json.loads(line)["start"]) for line in out.splitlines())
+        return code, found, err
+
+    return run
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-be"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_text_in_utf_16_is_told(coding: str, name: str, run: Run) -> None:
+    text = f"\ufeff{NAMES}\n" if coding == "utf-16-be" else f"{NAMES}\n"
+    code, _, err = run({name: text.encode(coding)})
+    assert code == 2
+    assert err.startswith(f"celc: {name}: the text is UTF-16, and files are read in UTF-8: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "told"),
+    [
+        ("a.csv", f"{NAMES}\nA,1,caf\xe9,{TIME}\n", 2, "column 'name': the text is not UTF-8: "),
+        ("a.jsonl", row(1).replace("x", "\xe9"), 1, "column 'name': the text is not UTF-8: "),
+    ],
+)
+def test_a_text_in_another_coding_is_told(
+    name: str, text: str, line: int, told: str, run: Run
+) -> None:
+    code, _, err = run({name: text.encode("latin-1")})
+    assert code == 2
+    assert err.startswith(f"celc: {name}, line {line}: {told}convert the file")
+
+
+def test_the_lines_of_an_array_are_shown(run: Run) -> None:
+    code, _, err = run({"a.json": f"[{row(1)}]"})
+    assert code == 2
+    assert "of another kind: array: give each row a line of its own" in err
+    assert "jq -c '.[]'" in err
+
+
+def test_times_that_are_numbers_name_the_option(run: Run) -> None:
+    text = row(1, ts=1782907200)
+    code, _, err = run({"a.jsonl": text})
+    assert code == 2
+    assert "'ts' is of the kind number, and string is needed for a time: " in err
+    assert "--time-format s, ms, us or ns" in err
+    assert run({"a.jsonl": text}, "--time-format", "s") == (0, "0", "")
+
+
+def test_a_column_of_another_type_names_its_file(run: Run, tmp_path: Path) -> None:
+    fine = pa.table({"type": ["A"], "id": pa.array([1], pa.int32()), "name": ["x"]})
+    fine = fine.append_column("ts", pa.array([1782907200], pa.timestamp("s")))
+    wrong = fine.set_column(2, "name", pa.array([b"x"]))
+    for name, table in (("a", fine), ("b", wrong)):
+        pa.parquet.write_table(table, tmp_path / f"{name}.parquet")
+    with interpreted():
+        files = {f"{name}.parquet": (tmp_path / f"{name}.parquet").read_bytes() for name in "ab"}
+        code, _, err = run(files)
+    assert code == 2
+    told = "declares 'name' as STRING, but the column's type is binary: "
+    assert err.startswith(f"celc: b.parquet: query 'q' {told}")
