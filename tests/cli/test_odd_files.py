@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 from engines import interpreted
 
 from celc.interfaces.cli import main
+from celc.interfaces.cli.reading import text_blocks
+from celc.interfaces.cli.reading.null_rows import NullRows
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -45,6 +48,60 @@ def run(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.M
         return code, found, err
 
     return run
+
+
+@pytest.mark.parametrize("line", ["null", " \tnull", "null x", "nullx", "null,"])
+@pytest.mark.parametrize("before", [0, 1, 40])
+def test_a_line_that_begins_with_null_is_no_row(
+    line: str, before: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow 26 ends the process where such a line is the first of a block."""
+    monkeypatch.setattr(text_blocks, "_BLOCK", 256)
+    rows = [row(number) for number in range(50)]
+    text = "".join([*rows[:before], line + "\n", *rows[before:]])
+    code, _, err = run({"a.jsonl": text})
+    told = "a row is an object, and this is of another kind: null"
+    assert (code, err) == (2, f"celc: a.jsonl, line {before + 1}: {told}\n")
+    code, found, err = run({"a.jsonl": text}, "--on-bad-row", "skip")
+    assert (code, found) == (0, " ".join(map(str, range(50))))
+    assert "1 of 51 rows cannot be read and were left out (--on-bad-row). The first: a" in err
+
+
+def test_a_file_of_null_alone_is_refused(run: Run) -> None:
+    assert run({"a.jsonl": "null"})[0] == 2
+    assert run({"a.jsonl": b"\xef\xbb\xbfnull\n"})[0] == 2
+
+
+def test_null_rows_are_found_however_the_bytes_come() -> None:
+    rng = random.Random(1)
+    kinds = ["null", " null", '{"a":null}', '"null"', "nul", "n", "", "  ", "\r", "nullnull", "x"]
+    for _ in range(300):
+        lines = [rng.choice(kinds) for _ in range(rng.randint(1, 8))]
+        begin, end = rng.choice(("", "", "\ufeff")), rng.choice(("", "\n"))
+        stream = NullRows(pa.BufferReader((begin + "\n".join(lines) + end).encode()))
+        found = b""
+        while piece := stream.read(rng.choice((1, 2, 3, 100, 5))):
+            found += piece
+        are_null = [line.lstrip().startswith("null") for line in lines]
+        wanted = "\n".join(
+            line.replace("null", "0   ", 1) if is_null else line
+            for line, is_null in zip(lines, are_null, strict=True)
+        )
+        assert found.decode() == begin + wanted + end
+
+
+def test_names_of_columns_without_an_end_are_a_file_without_rows(run: Run) -> None:
+    assert run({"a.csv": NAMES}) == (0, "", "")
+    assert run({"a.csv": f"\n\n{NAMES}", "b.csv": f"{NAMES}\nA,1,x,{TIME}\n"}) == (0, "0", "")
+
+
+def test_a_deep_value_that_the_query_does_not_read_is_passed_over(run: Run) -> None:
+    deep = "[" * 5000 + "]" * 5000
+    text = '{"type": "A", "id": 1, "deep": ' + deep + f', "ts": "{TIME}"}}\n'
+    code, found, err = run({"a.jsonl": text})
+    assert (code, found) == (0, "0")
+    assert "no row has 'name'" in err
+    assert main(["init", "a.jsonl"]) == 2
 
 
 @pytest.mark.parametrize("coding", ["utf-16", "utf-16-be"])

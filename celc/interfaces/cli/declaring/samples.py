@@ -208,6 +208,11 @@ def _objects(origin: Origin) -> Iterator[tuple[int, dict[str, Any]]]:
                 continue
             try:
                 row = json.loads(line)
+            except RecursionError:
+                raise CommandProblem(
+                    f"{origin.name}, line {number:,}: objects and arrays lie too deep in each "
+                    "other: leave the row out"
+                ) from None
             except ValueError:
                 raise CommandProblem(
                     f"{origin.name}, line {number:,}: this is no JSON; each line is one object"

@@ -8,7 +8,6 @@ versions. So the rows that Arrow had read when it failed are measured.
 import io
 from collections.abc import Callable, Iterator
 from itertools import chain, takewhile
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,6 +19,7 @@ from celc.interfaces.cli.reading.good_rows import (
     good_pieces,
     json_pieces,
 )
+from celc.interfaces.cli.reading.null_rows import Parsed, refuse_null_rows, without_null_rows
 from celc.interfaces.cli.reading.origins import Origin
 from celc.interfaces.cli.reading.plain_rows import Looks
 from celc.interfaces.cli.reading.quotation_marks import NOT_CLOSED, QuotationMarks, line_of
@@ -71,7 +71,7 @@ class TextRows:
 
     def batches(
         self,
-        parsed: Callable[[io.RawIOBase | pa.BufferReader, int, list[str] | None], Any],
+        parsed: Parsed,
         learn: Callable[[pa.RecordBatch], None],
         finished: Callable[[pa.RecordBatch], pa.RecordBatch],
         looks: Looks,
@@ -85,11 +85,9 @@ class TextRows:
         Raises CommandProblem for the first row that is wrong (unless `wrong` is told of it) or too
         long.
         """
-
-        def judge(rows: bytes) -> int:
-            read = parsed(pa.BufferReader(rows), len(rows) + 1, names)
-            return sum(len(finished(batch)) for batch in read)
-
+        if self.origin.format == "json":
+            parsed = without_null_rows(parsed)
+        judge = self._judging(parsed, finished, names)
         self._judge = None if self._wrong is None else (judge, looks)
         block, given = _BLOCK, 0
         while True:
@@ -124,8 +122,9 @@ class TextRows:
                 if marks is not None and marks.wrong is not None:
                     raise self._before_mark(marks.wrong, given, judge, names) from None
                 longest = self._longest(given, stream.handed)
-                if longest is None and stream.handed < block and self.origin.format == "json":
-                    return  # Arrow refuses JSON without rows.
+                has_no_rows = self.origin.format == "json" or not given
+                if longest is None and stream.handed < block and has_no_rows:
+                    return  # Arrow refuses JSON without rows, and names of columns without an end.
                 if longest is not None and longest < block:
                     raise self._located(problem, given, judge, names) from None
             if block >= _LONGEST_BLOCK:
@@ -133,6 +132,20 @@ class TextRows:
                     raise self._not_closed(marks.open_lines)
                 raise self._too_long(given)
             block *= _GROWTH
+
+    def _judging(
+        self,
+        parsed: Parsed,
+        finished: Callable[[pa.RecordBatch], pa.RecordBatch],
+        names: list[str] | None,
+    ) -> Judge:
+        def judge(rows: bytes) -> int:
+            if self.origin.format == "json":
+                refuse_null_rows(rows)
+            read = parsed(pa.BufferReader(rows), len(rows) + 1, names)
+            return sum(len(finished(batch)) for batch in read)
+
+        return judge
 
     def in_words(self, problem: Exception, names: list[str] | None) -> str:
         """A problem of Arrow with a row, in words for the user."""
@@ -179,7 +192,7 @@ class TextRows:
 
     def _parsed(
         self,
-        parsed: Callable[[io.RawIOBase | pa.BufferReader, int, list[str] | None], Any],
+        parsed: Parsed,
         stream: io.RawIOBase,
         block: int,
         names: list[str] | None,
