@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Callable
@@ -156,3 +157,14 @@ def test_a_column_of_another_type_names_its_file(run: Run, tmp_path: Path) -> No
     assert code == 2
     told = "declares 'name' as STRING, but the column's type is binary: "
     assert err.startswith(f"celc: b.parquet: query 'q' {told}")
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz"])
+def test_a_damaged_archive_is_told_by_each_command(
+    name: str, run: Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = f"{NAMES}\nA,1,x,{TIME}\n" if "csv" in name else row(1)
+    code, _, err = run({name: gzip.compress(text.encode())[:-6]})
+    assert (code, err[: err.index(":", 6)]) == (2, f"celc: {name}")
+    assert main(["init", name]) == 2
+    assert capfd.readouterr().err == err

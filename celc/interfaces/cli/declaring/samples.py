@@ -214,6 +214,7 @@ def _objects(origin: Origin) -> Iterator[tuple[int, dict[str, Any]]]:
                     "other: leave the row out"
                 ) from None
             except ValueError:
+                stream.check()  # The file itself may be cut off, and not the row.
                 raise CommandProblem(
                     f"{origin.name}, line {number:,}: this is no JSON; each line is one object"
                 ) from None

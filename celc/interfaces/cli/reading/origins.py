@@ -85,13 +85,15 @@ class Origin:
                 compression = self._compression_of(raw.read(4))
                 raw.seek(0)
             if compression is None:
-                with Feed(raw, raw) as feed:
+                with Feed(raw, raw, self.name) as feed:
                     yield feed
                     feed.check()
                 return
             # Closed before the stream below it, so that a thread of Arrow never has to.
-            with pa.CompressedInputStream(raw, compression) as stream, Feed(stream, raw) as feed:
-                feed.kind = compression
+            with (
+                pa.CompressedInputStream(raw, compression) as stream,
+                Feed(stream, raw, self.name, compression) as feed,
+            ):
                 yield feed
                 feed.check()
 
@@ -141,14 +143,14 @@ class Feed(io.RawIOBase):
     thread sees the end of the bytes instead.
     """
 
-    def __init__(self, stream: Any, raw: BinaryIO) -> None:
+    def __init__(self, stream: Any, raw: BinaryIO, name: str, kind: str | None = None) -> None:
         self._stream = stream
         self._raw = raw
+        self._name = name
+        self._kind = kind  # the compression of the file
         self._failure: OSError | None = None
         self.handed = 0
         """The number of bytes that were read so far, decompressed."""
-        self.kind: str | None = None
-        """The compression of the file: "gzip" or "zstd"; None: it has none."""
 
     def readable(self) -> bool:
         return True
@@ -175,12 +177,13 @@ class Feed(io.RawIOBase):
         return self._raw.tell()
 
     def check(self) -> None:
-        """Raises the error that reading has met."""
+        """Raises CommandProblem for the error that reading has met."""
         if self._failure is None:
             return
-        if self.kind is not None and self._failure.errno is None:
-            raise OSError(f"it is no {self.kind} file, or a damaged one: {self._failure}")
-        raise self._failure
+        told = words(self._failure)
+        if self._kind is not None and self._failure.errno is None:
+            told = f"it is no {self._kind} file, or a damaged one: {told}"
+        raise CommandProblem(f"{self._name}: {told}")
 
 
 # --- what the arguments name ----------------------------------------------------------------------
