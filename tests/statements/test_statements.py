@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from celc_runtime import EventError
 from engines import interpreted
 from sql_statements import FOLDER, Statement, statements, tables
 
@@ -142,6 +143,28 @@ def test_a_table_is_made_and_explained() -> None:
     assert connection.sql("SELECT COUNT(*) FROM made").fetchall() == [(2 * _RISES,)]
     explained = _answer(connection, f"EXPLAIN SELECT n + 1 FROM ticker {_CLAUSE}").fetchall()
     assert "SCAN" in explained[0][1]
+
+
+def test_intervals_of_duckdb_without_months_are_intervals() -> None:
+    connection = duckdb.connect()
+    values = "(1, INTERVAL '1 day 2 hours'), (2, INTERVAL '-5 minutes'), (3, NULL)"
+    connection.execute(f"CREATE TABLE t AS SELECT * FROM (VALUES {values}) AS q(id, took)")
+    clause = (
+        "MATCH_RECOGNIZE (ORDER BY id MEASURES FINAL SUM(A.took) AS total ALL ROWS PER MATCH "
+        "PATTERN (A+) DEFINE A AS took IS NULL OR took < INTERVAL '2' DAY)"
+    )
+    text = f"SELECT id, total = INTERVAL '25:55:00', took + INTERVAL 1 MONTH FROM t {clause}"
+    rows = _answer(connection, text).fetchall()
+    later = [datetime.timedelta(days=31, hours=2), datetime.timedelta(days=30, minutes=-5), None]
+    assert rows == [(number, True, one) for number, one in enumerate(later, 1)]
+    carried = _answer(connection, f"SELECT * FROM t {clause}")
+    kept = connection.sql("SELECT took FROM t ORDER BY id").fetchall()
+    assert [row[2] for row in carried.fetchall()] == [one for (one,) in kept]
+    connection.execute("INSERT INTO t VALUES (4, INTERVAL '2 months')")
+    with pytest.raises(EventError, match=r"'took' as INTERVAL, .* but row 3 has 2 months"):
+        _answer(connection, f"SELECT * FROM t {clause}").fetchall()
+    one_row = "MATCH_RECOGNIZE (ORDER BY id MEASURES COUNT(*) AS n PATTERN (A+))"
+    assert _answer(connection, f"SELECT n FROM t {one_row}").fetchall() == [(4,)]
 
 
 _ALIKE = [

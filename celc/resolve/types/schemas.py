@@ -82,7 +82,7 @@ def columns_of(schema: Any) -> tuple[TableColumn, ...]:
     if fields is not None and not callable(fields):
         return tuple(_of_spark(one.name, one.dataType) for one in fields)
     if hasattr(schema, "names") and callable(getattr(schema, "field", None)):
-        return tuple(TableColumn(one.name, str(one.type), of_arrow(one.type)) for one in schema)
+        return tuple(TableColumn(one.name, str(one.type), of_column(one.type)) for one in schema)
     if hasattr(schema, "schema"):
         return columns_of(schema.schema)
     raise TypeError(
@@ -94,7 +94,7 @@ def _of_mapping(name: str, type: Any) -> TableColumn:
     if hasattr(type, "typeName"):
         return _of_spark(name, type)
     if not isinstance(type, str):
-        return TableColumn(name, str(type), of_arrow(type) if hasattr(type, "id") else None)
+        return TableColumn(name, str(type), of_column(type) if hasattr(type, "id") else None)
     source = Source("schema", f"CREATE STREAM t {{ EVENT t {{ a: {type} }} }} t")
     found = Diagnostics(source)
     try:
@@ -132,6 +132,12 @@ def of_spark(type: Any) -> DataType | None:
         case name:
             found = _OF_SPARK.get(name)
             return None if found is None else type_of(found)
+
+
+def of_column(type: Any) -> DataType | None:
+    """The type of the language for a column of an Arrow type; None: there is none. Intervals of
+    months, days and nanoseconds are INTERVALs where no value has months."""
+    return DataType.INTERVAL if str(type) == "month_day_nano_interval" else of_arrow(type)
 
 
 def of_arrow(type: Any) -> DataType | None:

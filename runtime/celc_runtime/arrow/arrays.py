@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow.calendar_intervals import CALENDAR_INTERVAL, with_lengths
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
 from celc_runtime.engine.arena.batch import order_preserving
 from celc_runtime.engine.arena.nodes import BLOCK
@@ -372,11 +373,13 @@ def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
     """The column with its values one after another.
 
     That is: no views of texts, which Arrow can neither sort nor take, or of lists, which it casts
-    to lists that it cannot read; no run-length coding, and for an extension type such as JSON the
-    stored type.
+    to lists that it cannot read; no run-length coding, for an extension type such as JSON the
+    stored type, and durations for intervals of days.
     """
     if column.type.id in _AS_THEY_ARE:
         return column
+    if column.type == CALENDAR_INTERVAL:
+        return with_lengths(column)
     if pa.types.is_run_end_encoded(column.type):
         return without_views(pc.run_end_decode(column))
     if isinstance(column.type, pa.BaseExtensionType):
@@ -408,12 +411,12 @@ def _without_list_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chu
 
 
 def is_ordered(type: pa.DataType) -> bool:
-    """Whether values of a type have an order: all but lists, structs and maps."""
+    """Whether values of a type have an order: all but lists, structs, maps and months."""
     if type.id in _AS_THEY_ARE:
         return True
     if pa.types.is_dictionary(type):
         return is_ordered(type.value_type)
-    return not pa.types.is_nested(type)
+    return not pa.types.is_nested(type) and type != CALENDAR_INTERVAL
 
 
 def shown(value: pa.Scalar) -> str:

@@ -1,5 +1,6 @@
 """Tables of any library → the columns that a query reads, in the types that it declares."""
 
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -103,11 +104,11 @@ def _conforming(plan: RowPlan, schema: pa.Schema, table: pa.Table) -> pa.Table:
     arrays = []
     for field in schema:
         column = without_views(table.column(_named(plan, field.name, table.column_names)))
-        row_of = _row
-        chunks = [
-            conforming_column(reader.plan, field, without_views(chunk), row_of)
-            for chunk in column.chunks
-        ]
+        chunks, rows = [], 0
+        for chunk in column.chunks:
+            row_of = partial(_row, rows)
+            chunks.append(conforming_column(reader.plan, field, without_views(chunk), row_of))
+            rows += len(chunk)
         plains = [plain(chunk).cast(field.type) for chunk in chunks]
         arrays.append(pa.chunked_array(plains, field.type))
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -141,8 +142,8 @@ def _named(plan: RowPlan, name: str, names: list[str]) -> int:
     return found[0]
 
 
-def _row(row: int) -> str:
-    return f"row {row}"
+def _row(rows_before: int, row: int) -> str:
+    return f"row {rows_before + row}"
 
 
 def last_border(plan: RowPlan, table: pa.Table) -> int:

@@ -11,7 +11,7 @@ from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.messages.wording import available, guess, quote
 from celc.interfaces.cli.declaring.samples import Sample
-from celc.resolve.types.schemas import of_arrow
+from celc.resolve.types.schemas import of_arrow, of_column
 from celc.resolve.types.tables import RESERVED_ATTRIBUTES
 
 _TYPE = "type"
@@ -124,7 +124,7 @@ def _columns(sample: Sample, types: str | None) -> tuple[dict[str, str], dict[st
     left_out = dict(sample.left_out)
     columns: dict[str, str] = {}
     for field in sample.table.schema:
-        type = of_arrow(field.type)
+        type = of_column(field.type)
         if field.name == types:
             continue
         if not field.name:

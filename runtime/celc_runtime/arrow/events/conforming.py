@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import is_ordered, shown, without_views
+from celc_runtime.arrow.calendar_intervals import CALENDAR_INTERVAL, first_without_length
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.events.row_names import row_text
 from celc_runtime.arrow.fitting import fits
@@ -108,6 +109,8 @@ def conforming_column(
     if type == field.type:
         return column
     wanted = plan.source.input_type(field.name)
+    if type == CALENDAR_INTERVAL and wanted == "INTERVAL":
+        raise _without_length(plan, field, column, row_of)
     if not fits(type, wanted):
         raise _unfit(plan, field, found, type)
     if pa.types.is_timestamp(type):
@@ -122,6 +125,21 @@ def conforming_column(
             f"query {plan.name!r} declares {field.name!r} as {wanted}, which some values of the "
             f"type {found} do not fit: {problem}"
         ) from None
+
+
+def _without_length(
+    plan: Plan, field: pa.Field, column: pa.Array, row_of: Callable[[int], str]
+) -> EventError:
+    row = first_without_length(column)
+    months, days, nanoseconds = column[row].as_py()
+    remedy = "round or filter such intervals"
+    if months:
+        remedy = "a month has no length, so make days of months, or filter such intervals"
+    return EventError(
+        f"query {plan.name!r} declares {field.name!r} as INTERVAL, which counts whole "
+        f"microseconds in 64 bits, but {row_of(row)} has {months} months, {days} days and "
+        f"{nanoseconds} nanoseconds: {remedy}"
+    )
 
 
 def _unfit(plan: Plan, field: pa.Field, found: pa.DataType, type: pa.DataType) -> EventError:
