@@ -72,6 +72,34 @@ def test_a_query_alone_is_none(folder: Path, capsys: Any) -> None:
     assert "error[syntax]: '+' cannot stand here" in capsys.readouterr().err
 
 
+def test_a_query_alone_takes_the_columns_of_its_file(folder: Path, capsys: Any) -> None:
+    """Whatever the file is called. Options that DuckDB does not take want CREATE TABLE."""
+    Path("q.sql").write_text(
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES COUNT(*) AS n "
+        "PATTERN (a b+) DEFINE b AS price > PREV(price))"
+    )
+    wanted = [("X", 2), ("X", 2), ("Y", 3)]
+    assert main(["run", "q.sql", "quotes.csv", "--format", "rows"]) == 0
+    rows = _rows(capsys.readouterr().out)
+    assert [(row["symbol"], row["n"]) for row in rows] == wanted
+    assert main(["run", "q.sql", "other.csv", "--delimiter", ";", "--format", "rows"]) == 0
+    assert _rows(capsys.readouterr().out) == rows
+    for given in (["quotes.csv", "other.csv"], ["quotes.csv", "--time-format", "s"]):
+        assert main(["run", "q.sql", *given]) == 1
+        assert "error[no-schema]: the columns of table 't' are not known" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_problems_of_rows_are_told(declared: bool, folder: Path, capsys: Any) -> None:
+    text = "SELECT * FROM quotes MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (a b))"
+    Path("q.sql").write_text(_TABLE * declared + text)
+    Path("quotes.csv").write_text(f"{_ROWS}Y,,3\n")
+    assert main(["run", "q.sql", "quotes.csv"]) == 2
+    place = "quotes.csv, line 9: query 'q'" if declared else "query 'clause_1'"
+    told = f"celc: {place} is in the order of 'ts', and row 7 (counted from 0) has NULL there. "
+    assert capsys.readouterr().err.startswith(told)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -145,7 +145,7 @@ def test_a_null_in_a_partition_without_a_row_is_an_error() -> None:
     times = table.column("ts").to_pylist()
     times[7] = None
     table = table.set_column(1, "ts", pa.array(times, pa.timestamp("us", "UTC")))
-    with interpreted(), pytest.raises(EventError, match="row 7 has NULL there"):
+    with interpreted(), pytest.raises(EventError, match=r"row 7 \(counted from 0\) has NULL there"):
         compiled(_text("b AS v > 3")).match_table(table)
 
 

@@ -180,7 +180,8 @@ def no_schema(table: str, span: Span) -> Diagnostic:
         span,
         f"the columns of table {quote(table)} are not known",
         f"write CREATE TABLE {table} (name TYPE, …) before the query; in Python, schema=… gives "
-        "the types as well, and celc run takes them from a Parquet file",
+        "the types as well, and celc run takes them from a Parquet file, or with DuckDB from one "
+        "file of CSV or JSON",
     )
 
 

@@ -287,7 +287,12 @@ def _run(arguments: argparse.Namespace) -> int:
     if is_sql:
         from celc.interfaces.cli import run_rows
 
-        if arguments.table or ROW_PATTERNS.is_statement(read_source(arguments.source)):
+        source = read_source(arguments.source)
+        is_whole = bool(arguments.table) or ROW_PATTERNS.is_statement(source)
+        if not is_whole and (table := run_rows.table_of_file(arguments, source)) is not None:
+            (file,) = arguments.events
+            arguments.events, arguments.table, is_whole = [], [f"{table}={file}"], True
+        if is_whole:
             from celc.interfaces.cli import run_statement
 
             return run_statement.run(arguments)

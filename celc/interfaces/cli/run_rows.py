@@ -8,6 +8,8 @@ import pyarrow as pa
 from celc_runtime.plan.errors import EventError
 from celc_runtime.row_pattern.query import RowPatternQuery
 
+from celc.diagnostics.errors import CelError
+from celc.diagnostics.source import Source
 from celc.driver.matcher import Matcher
 from celc.interfaces.cli import match_formats
 from celc.interfaces.cli.declaring.samples import typed_columns
@@ -19,6 +21,20 @@ from celc.interfaces.cli.reading.stream import EventStream
 from celc.interfaces.cli.reading.wanted import Wanted
 from celc.interfaces.cli.row_patterns import compiled
 from celc.interfaces.cli.run import check_form, damage_of, form_of, output_of, writer_of
+from celc.row_pattern.parser import parse
+
+
+def table_of_file(arguments: argparse.Namespace, source: Source) -> str | None:
+    """The table of a query alone that nobody declares, and whose file DuckDB reads; else None."""
+    try:
+        query = parse(source)
+    except CelError:
+        return None
+    if query.table is not None:
+        return None
+    from celc.interfaces.cli import run_statement  # it imports sqlglot
+
+    return query.source.text if run_statement.reads_text(arguments) else None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -100,7 +116,7 @@ def _report(query: RowPatternQuery, rows: EventStream, out: IO[bytes]) -> None:
     try:
         out.write(page_of_rows(query, _table(query, rows)).encode())
     except EventError as problem:
-        raise CommandProblem(str(problem)) from None
+        raise CommandProblem(rows.placed(str(problem))) from None
 
 
 def _table(query: RowPatternQuery, rows: EventStream) -> pa.Table:
@@ -129,5 +145,5 @@ def _match(
             write(batch)
         write(None)
     except EventError as problem:
-        raise CommandProblem(str(problem)) from None
+        raise CommandProblem(rows.placed(str(problem))) from None
     return False

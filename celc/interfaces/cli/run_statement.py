@@ -6,8 +6,11 @@ import argparse
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from celc_runtime.plan.errors import EventError
 
 from celc.diagnostics.errors import CelWarning, Diagnostics
 from celc.diagnostics.source import Source
@@ -33,7 +36,21 @@ _READERS = {
     ".jsonl": "read_json",
     ".ndjson": "read_json",
 }
+_OF_TEXT = ("read_csv", "read_json")
 _FORMATS = {"csv": "read_csv", "parquet": "read_parquet", "json": "read_json"}
+
+
+def reads_text(arguments: argparse.Namespace) -> bool:
+    """Whether DuckDB is there to read the one file that is given, as a table whose types its text
+    shows, and no option asks for another reader."""
+    files = [file for file in arguments.events if Path(file).is_file()]
+    if len(files) != 1 or len(arguments.events) != 1 or find_spec("duckdb") is None:
+        return False
+    try:
+        _refuse_options(arguments, arguments.format or "table")
+    except CommandProblem:
+        return False
+    return _reader_of(files[0], arguments) in _OF_TEXT
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,6 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise CommandProblem(
                 f"{problem.host} refuses the statement: {problem.reason}"
             ) from None
+        except EventError as problem:
+            raise CommandProblem(str(problem)) from None
         rows = found.to_arrow_table() if found is not None else None
     if rows is None:
         return FINE
@@ -151,10 +170,7 @@ def _declared(
 
 def _reader(file: str, arguments: argparse.Namespace) -> str:
     """What reads a file in DuckDB. Raises CommandProblem for another kind of file."""
-    suffixes = [one for one in Path(file).suffixes if one != ".gz"]
-    reader = _READERS.get(suffixes[-1].lower()) if suffixes else None
-    if arguments.input_format is not None:
-        reader = _FORMATS[arguments.input_format]
+    reader = _reader_of(file, arguments)
     if reader is None:
         raise CommandProblem(
             f"{file}: the ending of its name says no format; write --input-format csv, json or "
@@ -168,6 +184,13 @@ def _reader(file: str, arguments: argparse.Namespace) -> str:
         if arguments.null_text:
             options += f", nullstr = [{', '.join(map(_text, ['', *arguments.null_text]))}]"
     return f"{reader}({_text(file)}{options})"
+
+
+def _reader_of(file: str, arguments: argparse.Namespace) -> str | None:
+    if arguments.input_format is not None:
+        return _FORMATS[arguments.input_format]
+    suffixes = [one for one in Path(file).suffixes if one != ".gz"]
+    return _READERS.get(suffixes[-1].lower()) if suffixes else None
 
 
 def _text(value: str) -> str:

@@ -238,7 +238,7 @@ def _check_nulls(plan: RowPlan, order: RowOrder, column: pa.Array) -> None:
         told = " WITHIN measures times." if order.nulls_first is not None else ""
         raise EventError(
             f"query {plan.name!r} is in the order of {plan.columns[order.column].name!r}, and row "
-            f"{first_null(column)} has NULL there.{told} Leave such rows out"
+            f"{first_null(column):,} (counted from 0) has NULL there.{told} Leave such rows out"
             + (", or write NULLS FIRST or NULLS LAST" if not told else "")
         )
 

@@ -143,7 +143,7 @@ def _named(plan: RowPlan, name: str, names: list[str]) -> int:
 
 
 def _row(rows_before: int, row: int) -> str:
-    return f"row {rows_before + row}"
+    return f"row {rows_before + row:,} (counted from 0)"
 
 
 def last_border(plan: RowPlan, table: pa.Table) -> int:
