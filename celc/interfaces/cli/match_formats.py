@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
-from celc_runtime.arrow.short_floats import short_floats, with_short_floats
+from celc_runtime.arrow.short_floats import shown_rows, shown_values
 from celc_runtime.plan.plan import DECIDED_TIME, MATCH_ID, MATCHES, Label
 from celc_runtime.plan.uncertain import CONFIDENCE
 from celc_runtime.query import CompiledQuery
@@ -135,7 +135,7 @@ def json_lines(query: AnyRows, out: IO[bytes]) -> Writer:
     decided = query.plan.shows_decided_time and not query.plan.answer.collapsed
 
     def write(matches: pa.RecordBatch | None) -> None:
-        for row in [] if matches is None else with_short_floats(matches).to_pylist():
+        for row in [] if matches is None else shown_rows(matches):
             line = {
                 "query": query.name,
                 **({MATCH_ID: json_ready(row[MATCH_ID])} if has_id else {}),
@@ -162,7 +162,7 @@ def _lines_of_rows(query: AnyRows, out: IO[bytes]) -> Writer:
     """One object for each row: its columns, with the query's name."""
 
     def write(rows: pa.RecordBatch | None) -> None:
-        for row in [] if rows is None else with_short_floats(rows).to_pylist():
+        for row in [] if rows is None else shown_rows(rows):
             line = {"query": query.name, **_parameters(query, row), "row": json_ready(row)}
             out.write(json_line(line))
 
@@ -173,7 +173,7 @@ def rows_as_json(query: AnyRows, out: IO[bytes]) -> Writer:
     """One object for each row, with its columns as Parquet has them."""
 
     def write(rows: pa.RecordBatch | None) -> None:
-        for row in [] if rows is None else with_short_floats(rows).to_pylist():
+        for row in [] if rows is None else shown_rows(rows):
             out.write(json_line({name: json_ready(value) for name, value in row.items()}))
 
     return write
@@ -277,10 +277,7 @@ def _flat(matches: pa.RecordBatch, spelled: Callable[[str], str]) -> pa.RecordBa
     columns = []
     for field, column in zip(matches.schema, matches.columns, strict=True):
         if pa.types.is_list(field.type) or pa.types.is_struct(field.type):
-            texts = [
-                json.dumps(json_ready(events), default=str)
-                for events in short_floats(column).to_pylist()
-            ]
+            texts = [json.dumps(json_ready(events), default=str) for events in shown_values(column)]
             column = pa.array(texts, pa.string())
         elif pa.types.is_binary(field.type):
             column = pa.array([id.hex() for id in column.to_pylist()], pa.string())

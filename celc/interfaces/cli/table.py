@@ -14,7 +14,7 @@ from typing import IO
 
 import pyarrow as pa
 from celc_runtime.arrow.arrays import duration_text
-from celc_runtime.arrow.short_floats import with_short_floats
+from celc_runtime.arrow.short_floats import shown_rows
 from rich.cells import cell_len
 
 from celc.diagnostics.source import visible
@@ -56,9 +56,7 @@ class Table:
         """Take a batch of matches; None: there are no more."""
         if matches is not None:
             left = max(0, self._most - self._count)
-            self._rows += [
-                list(row.values()) for row in with_short_floats(matches.slice(0, left)).to_pylist()
-            ]
+            self._rows += [list(row.values()) for row in shown_rows(matches.slice(0, left))]
             self._count += len(matches)
         if not self._drawn and (matches is None or self._count >= self._most):
             self._drawn = True

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import duration_text, in_one_piece, plain
-from celc_runtime.arrow.short_floats import short_floats
+from celc_runtime.arrow.short_floats import short_floats, shown_value, shown_values
 
 EXACT = 2**53  # JavaScript's whole numbers are exact up to this one
 
@@ -32,7 +32,7 @@ def column_of(name: str, values: pa.Array | pa.ChunkedArray) -> dict[str, Any]:
     array = short_floats(plain(in_one_piece(values)))
     type = array.type
     if pa.types.is_list(type) and pa.types.is_struct(type.value_type):
-        rows = array.to_pylist()
+        rows = shown_values(array)
         first = [row[0].get("pos") if row else None for row in rows]
         return {"name": name, "kind": "label", "values": list(map(_events, rows)), "first": first}
     if pa.types.is_boolean(type):
@@ -78,7 +78,7 @@ def _decimals(array: pa.Array) -> _Numbers | None:
 
 def _coded(array: pa.Array) -> dict[str, Any]:
     if pa.types.is_nested(array.type):
-        texts = [None if value is None else value_text(value) for value in array.to_pylist()]
+        texts = [None if value is None else value_text(value) for value in shown_values(array)]
         array = pa.array(texts, pa.string())
     if pa.types.is_null(array.type):
         array = array.cast(pa.string())
@@ -88,10 +88,7 @@ def _coded(array: pa.Array) -> dict[str, Any]:
 
 
 def _scalar_text(value: pa.Scalar) -> str:
-    try:
-        return value_text(value.as_py())
-    except (ValueError, OverflowError):  # times outside Python's range
-        return _short(str(value))
+    return value_text(shown_value(value))
 
 
 def value_text(value: object) -> str:

@@ -1,16 +1,45 @@
-"""FLOATs for people: the shortest number of their own type.
+"""Rows for people, as values of Python: what Python lacks gets another form.
 
 Python has DOUBLEs alone, and the DOUBLE next to the FLOAT 55.6 is written 55.599998474121094. The
-DOUBLE that is made of the FLOAT's own text is written 55.6.
+DOUBLE that is made of the FLOAT's own text is written 55.6. Times of Python have the years 1 to
+9999; others are texts.
 """
+
+from typing import Any
 
 import pyarrow as pa
 
 
-def with_short_floats(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows to be written as text, with DOUBLEs of the text of each FLOAT, also inside lists."""
-    columns = list(map(short_floats, rows.columns))
-    return pa.RecordBatch.from_arrays(columns, rows.schema.names)
+def shown_rows(rows: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Rows to be written as text."""
+    columns = [shown_values(column) for column in rows.columns]
+    names = rows.schema.names
+    if not columns:
+        return [{} for _ in range(len(rows))]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def shown_values(column: pa.Array) -> list[Any]:
+    """The values of a column to be written as text."""
+    column = short_floats(column)
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):  # of a time
+        return list(map(shown_value, column))
+    return values
+
+
+def shown_value(value: pa.Scalar) -> Any:
+    """A value to be written as text."""
+    if isinstance(value, pa.StructScalar) and value.is_valid:
+        return {name: shown_value(part) for name, part in value.items()}
+    if isinstance(value, pa.ListScalar | pa.LargeListScalar) and value.is_valid:
+        return list(map(shown_value, value.values))
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        text: str = value.cast(pa.string()).as_py()
+        return text.replace("Z", "+00:00").replace(".000000", "")
 
 
 def short_floats(column: pa.Array) -> pa.Array:

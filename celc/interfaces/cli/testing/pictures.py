@@ -6,11 +6,12 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 from celc_runtime.arrow.events.sorting import sorted_for
-from celc_runtime.arrow.short_floats import with_short_floats
+from celc_runtime.arrow.short_floats import shown_rows
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.inner import over_events
@@ -121,7 +122,7 @@ def keys_of(asked: Asked) -> frozenset[str]:
 def _events(asked: Asked, marked: Sequence[Marked]) -> Iterator[str]:
     """The events in the order of the query, with their positions where these can be told."""
     table, positions = _numbered(asked)
-    rows = [row for batch in table.to_batches() for row in with_short_floats(batch).to_pylist()]
+    rows = [*chain.from_iterable(map(shown_rows, table.to_batches()))]
     if not rows:
         yield "there are no events"
         return
@@ -141,9 +142,9 @@ def _events(asked: Asked, marked: Sequence[Marked]) -> Iterator[str]:
     names = [name for name in table.column_names if table[name].null_count < len(table)]
     head = [*(["#"] if positions is not None else []), *names, *(one.title for one in marked)]
     cells = [head]
-    for number, row in enumerate(rows):
+    for number, values in enumerate(rows):
         place = [str(positions[number])] if positions is not None else []
-        cells.append([*place, *(_cell(row[name]) for name in names), *marks[number]])
+        cells.append([*place, *(_cell(values[name]) for name in names), *marks[number]])
     shown = _shown(marks)
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     last = 0
