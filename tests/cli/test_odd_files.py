@@ -168,3 +168,103 @@ def test_a_damaged_archive_is_told_by_each_command(
     assert (code, err[: err.index(":", 6)]) == (2, f"celc: {name}")
     assert main(["init", name]) == 2
     assert capfd.readouterr().err == err
+
+
+TYPES = """\
+CREATE STREAM S { EVENT A { px: DECIMAL(5, 2), at: TIMESTAMP_NTZ, ts: TIMESTAMP, day: DATE } }
+SELECT a FROM S WHERE A AS a WITHIN 0 EVENTS
+"""
+
+
+@pytest.fixture
+def read(run: Run) -> Callable[..., Any]:
+    """Runs a query of other types on one value: the value that comes out; None: an error."""
+    Path("q.cel").write_text(TYPES)
+
+    def read(name: str, value: str, *options: str, json_value: str = "") -> Any:
+        if json_value:
+            Path("v.jsonl").write_text(f'{{"{name}": {json_value}, "px": null}}\n')
+        else:
+            names = ("px", "at", "ts", "day")
+            cells = ",".join(value if one == name else "" for one in names)
+            Path("v.csv").write_text(f"{','.join(names)}\n{cells}\n")
+        file = "v.jsonl" if json_value else "v.csv"
+        with interpreted():
+            code = main(
+                ["run", "q.cel", file, "--format", "rows", "-o", "v.json", "--force", *options]
+            )
+        return json.loads(Path("v.json").read_text())["a"][0][name] if code == 0 else None
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "wanted"),
+    [
+        ("2026-07-01 12:00:00.5", (), "2026-07-01 12:00:00.500000"),
+        ("2026-07-01", (), "2026-07-01 00:00:00"),
+        ("2026-03-29 02:30:00", ("--time-zone", "Europe/Berlin"), "2026-03-29 02:30:00"),
+        ("1.7.2026 12:00", ("--time-format", "%d.%m.%Y %H:%M"), "2026-07-01 12:00:00"),
+        ("1782907200", ("--time-format", "s"), "2026-07-01 12:00:00"),
+        ("2026-07-01 12:00:00Z", (), None),
+        ("2026-07-01 12:00+02:00", ("--time-format", "%Y-%m-%d %H:%M%z"), None),
+    ],
+)
+def test_times_without_a_zone(
+    value: str, options: tuple[str, ...], wanted: str | None, read: Any, capfd: Any
+) -> None:
+    assert read("at", value, *options) == wanted
+    quoted = value if "s" in options else f'"{value}"'
+    assert read("at", "", *options, json_value=quoted) == wanted
+    if wanted is None:
+        assert capfd.readouterr().err.count("line ") == 2
+
+
+def test_times_without_a_zone_in_parquet_have_none(run: Run, tmp_path: Path) -> None:
+    Path("q.cel").write_text(TYPES)
+    at = pa.array([1_774_751_400], pa.timestamp("s"))  # 02:30, which Berlin's clocks leave out
+    table = pa.table({"px": pa.nulls(1, pa.decimal128(5, 2)), "at": at})
+    columns = {"ts": pa.nulls(1, pa.timestamp("us", "UTC")), "day": pa.nulls(1, pa.date32())}
+    for name, column in columns.items():
+        table = table.append_column(name, column)
+    pa.parquet.write_table(table, "v.parquet")
+    with interpreted():
+        assert (
+            main(["run", "q.cel", "v.parquet", "--time-zone", "Europe/Berlin", "-o", "v.csv"]) == 0
+        )
+    assert "2026-03-29 02:30:00" in Path("v.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("12345", "column 'px': 12345.00 is no DECIMAL(5, 2)"),
+        ("-1000", "column 'px': -1000.00 is no DECIMAL(5, 2)"),
+        ("1e5", "column 'px': '1e5' is no DECIMAL(5, 2)"),
+        ("1e40", "column 'px': '1e40' is no DECIMAL"),
+        ("0.125", "column 'px': a number has more decimals than its type"),
+    ],
+)
+def test_a_number_with_more_digits_than_its_decimal(
+    value: str, told: str, read: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Arrow's reader of CSV looks at the digits of the text alone."""
+    assert read("px", value) is None
+    assert f"celc: v.csv, line 2: {told}\n" in capfd.readouterr().err
+    assert read("px", "", json_value=value) is None
+    assert "celc: v.jsonl, line 1: " in capfd.readouterr().err
+    assert read("px", "999.99") == "999.99"
+
+
+@pytest.mark.parametrize("format", ["rows", "json", "csv", "txt", "html"])
+def test_times_that_python_has_not_are_shown(format: str, run: Run) -> None:
+    Path("q.cel").write_text(TYPES.replace("SELECT a", "SELECT a, a.ts AS at, a.day AS d"))
+    Path("v.csv").write_text("px,at,ts,day\n,,0001-01-01 00:00:00+14:00,0000-01-01\n")
+    name = "out.json" if format == "rows" else f"out.{format}"
+    options = ["--format", "rows"] if format == "rows" else []
+    with interpreted():
+        assert main(["run", "q.cel", "v.csv", "-o", name, *options]) == 0
+    shown = Path(name).read_text()
+    assert "0000-12-31" in shown or format == "html"
+    assert "0000-01-01" in shown or format == "html"
+    assert '"ts": "0000-12-31 10:00:00+00:00"' in shown or format != "rows"

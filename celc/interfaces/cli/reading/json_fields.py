@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc.interfaces.cli.problems import CommandProblem
-from celc.interfaces.cli.reading.text_rows import NOT_UTF8
+from celc.interfaces.cli.reading.text_rows import refuse_misread
 
 Place = tuple[str, ...]
 
@@ -82,13 +82,10 @@ class Fields:
 
     def column(self, batch: pa.RecordBatch, name: str) -> pa.Array:
         """The values of an attribute, each from the first of its places that has one. Raises
-        ArrowInvalid for a text that is not UTF-8, which Arrow's reader of JSON lets pass."""
+        ArrowInvalid for what `refuse_misread` finds."""
         found = [_as(_at(batch, place), self._types[name]) for place in self.places[name]]
         column = found[0] if len(found) == 1 else pc.coalesce(*found)
-        try:
-            column.validate(full=True)
-        except pa.ArrowInvalid:
-            raise pa.ArrowInvalid(f"column {name!r}: {NOT_UTF8}") from None
+        refuse_misread(name, column)
         return column
 
 

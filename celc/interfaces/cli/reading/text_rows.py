@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime.plan.frozen import frozen
-from celc_runtime.plan.schemas import NAMES_OF_TYPES
+from celc_runtime.plan.schemas import NAMES_OF_TYPES, named_type
 
 
 @frozen
@@ -45,9 +45,16 @@ _NOT_CONVERTED = re.compile(
 _NO_NUMBER = re.compile(
     r"In CSV column #(\d+): .*?The string '(.*)' is not a valid decimal128 number", re.DOTALL
 )
+_OF_DECIMAL = re.compile(
+    r"(?:In CSV column #(\d+): )?(?:Row #\d+: )?(?:Error converting '(?P<a>.*)' to "
+    r"(?P<type>decimal128\(.*\)): prec|The string '(?P<b>.*)' cannot be represented as dec|"
+    r"The string '(?P<c>.*)' is not a valid dec|Rescaling Decimal)",
+    re.DOTALL,
+)
 _COUNT = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+)")
 _JSON_KIND = re.compile(r"JSON parse error: Column\(/?(.*)\) changed from (\w+) to (\w+)")
 _JSON_VALUE = re.compile(r"Failed to convert JSON to ([^,]+), couldn't parse: ?(.*)", re.DOTALL)
+_JSON_DECIMAL = re.compile(r"Failed to convert JSON to (decimal128\(.*?\)): (\S+) requires")
 
 
 def csv_rows(stream: io.RawIOBase, delimiter: str) -> Iterator[Row]:
@@ -181,19 +188,50 @@ def in_words(problem: str, names: Sequence[str] | None, raw: RawColumns) -> str:
         # Arrow reads both DECIMALs and times that are numbers in this way.
         is_time = re.search(r"\d[-:]\d", found[2])
         return f"{told}, and --time-format says that times are numbers" if is_time else told
+    if found := _OF_DECIMAL.match(problem):
+        return _of_decimal(found, names, raw)
     if found := _COUNT.match(problem):
         return f"the file has {found[1]} columns, and this row has {found[2]}"
     if found := _JSON_KIND.match(problem):
         if not found[1]:
             return f"a row is an object, and this is of another kind: {found[3]}"
-        told = f"{found[1]!r} is of the kind {found[3]}, and {found[2]} is needed"
+        told = f"{found[1]!r} is of the kind {found[3]}, and {found[2].replace('_', ' ')} is needed"
         return f"{told} for a time" if found[1] in raw.times and found[3] == "number" else told
-    if found := _JSON_VALUE.match(problem):
+    if found := _JSON_VALUE.match(problem) or _JSON_DECIMAL.match(problem):
         return f"{found[2]} is no {_type(found[1])}"
     first = problem.splitlines()[0]
     return re.sub(r"\.? in row \d+$", "", first.replace("JSON parse error: ", "no JSON: "))
 
 
+def _of_decimal(found: re.Match[str], names: Sequence[str] | None, raw: RawColumns) -> str:
+    """A number that is no DECIMAL. Times that are numbers are read as DECIMALs."""
+    name = names[int(found[1])] if found[1] and names is not None else None
+    column = "" if name is None else f"column {name!r}: "
+    value, type = found["a"] or found["b"] or found["c"], found["type"] or "DECIMAL"
+    if name in raw.times:
+        type = "time since 1970"
+    elif found["c"]:
+        type = "number"
+    if value is None:
+        return f"{column}a number has more decimals than its type"
+    return f"{column}{value!r} is no {_type(type)}"
+
+
 def _type(arrow: str) -> str:
     """A type as queries name it."""
-    return NAMES_OF_TYPES.get(arrow, arrow)
+    return NAMES_OF_TYPES.get(arrow, arrow.replace("decimal128", "DECIMAL"))
+
+
+def refuse_misread(name: str, column: pa.Array) -> None:
+    """Raises ArrowInvalid for what Arrow's readers let pass: a text that is not UTF-8, and a number
+    with more digits than its DECIMAL."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as problem:
+        told = NOT_UTF8 if "UTF8" in str(problem) else f"a value is no {named_type(column.type)}"
+        if pa.types.is_decimal(column.type):
+            digits = column.type.precision - column.type.scale
+            values = (one for one in column.to_pylist() if one is not None)
+            long = next(one for one in values if abs(one) >= 10**digits)
+            told = f"{long:f} is no {named_type(column.type)}"
+        raise pa.ArrowInvalid(f"column {name!r}: {told}") from None

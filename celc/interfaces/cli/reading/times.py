@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem
-from celc.interfaces.cli.reading.text_rows import RawColumns
+from celc.interfaces.cli.reading.text_rows import RawColumns, refuse_misread
 
 EPOCH_UNITS = {
     "s": Decimal(1_000_000),
@@ -26,6 +26,7 @@ EPOCH_UNITS = {
 
 _NUMBER = pa.decimal128(28, 9)
 _TIME = pa.timestamp("us", "UTC")
+_LOCAL = pa.timestamp("us")
 _PLAIN = re.compile(r"(%[YmdHMS]|[^%])*")
 """Formats that Arrow writes and reads exactly as Python does."""
 
@@ -99,7 +100,7 @@ class TimeForm:
             if not pa.types.is_timestamp(field.type) or field.type.tz is not None:
                 continue
             known = schema.get_field_index(field.name)
-            if known >= 0 and pa.types.is_timestamp(schema.field(known).type):
+            if known >= 0 and schema.field(known).type == _TIME:
                 try:
                     column = self._in_zone(batch.column(index))
                 except pa.ArrowInvalid as problem:
@@ -115,7 +116,9 @@ class TimeForm:
         """A column of `readable` with times or durations, in its type."""
         if pa.types.is_duration(type):
             return column.cast(type)
-        return self.times(column) if pa.types.is_timestamp(type) else self.days(column)
+        if not pa.types.is_timestamp(type):
+            return self.days(column)
+        return self.local_times(column) if type.tz is None else self.times(column)
 
     def times(self, column: pa.Array) -> pa.Array:
         """Texts or numbers as instants."""
@@ -132,6 +135,25 @@ class TimeForm:
         except pa.ArrowInvalid as problem:
             raise _not_of_form(problem, "TIMESTAMP", "2026-07-01 12:00:00") from None
         return pc.coalesce(instants, self._in_zone(local))
+
+    def local_times(self, column: pa.Array) -> pa.Array:
+        """Texts or numbers as times without a zone, which `zone` does not move."""
+        if self.of_numbers:
+            return self._counted(column).cast(_LOCAL)
+        if self.format is None:
+            try:
+                return column.cast(_LOCAL)
+            except pa.ArrowInvalid as problem:
+                raise _not_of_form(problem, "TIMESTAMP_NTZ", "2026-07-01 12:00:00") from None
+        form = self.format
+        read = [None if text is None else _parsed(text, form) for text in column.to_pylist()]
+        zoned = next((one for one in read if one is not None and one.tzinfo is not None), None)
+        if zoned is not None:
+            raise pa.ArrowInvalid(
+                f"{zoned.strftime(form)!r} names a zone, and a TIMESTAMP_NTZ has none: declare "
+                "the attribute as TIMESTAMP"
+            )
+        return pa.array(read, _LOCAL)
 
     def days(self, texts: pa.Array) -> pa.Array:
         """Texts as days."""
@@ -180,8 +202,10 @@ class TimeForm:
 
 def with_times(batch: pa.RecordBatch, schema: pa.Schema, form: TimeForm) -> pa.RecordBatch:
     """The batch with times and durations in the columns that `schema` declares so. Texts are read
-    as times, and numbers as the microseconds of durations."""
+    as times, and numbers as the microseconds of durations. DECIMALs are as they should be."""
     for field in schema:
+        if pa.types.is_decimal(field.type) and field.name in batch.schema.names:
+            refuse_misread(field.name, batch.column(field.name))
         if pa.types.is_temporal(field.type) and field.name in batch.schema.names:
             index = batch.schema.get_field_index(field.name)
             try:
