@@ -268,3 +268,66 @@ def test_times_that_python_has_not_are_shown(format: str, run: Run) -> None:
     assert "0000-12-31" in shown or format == "html"
     assert "0000-01-01" in shown or format == "html"
     assert '"ts": "0000-12-31 10:00:00+00:00"' in shown or format != "rows"
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "options", "wanted"),
+    [
+        ("ARRAY<DATE>", '["2026-07-01", null]', (), ["2026-07-01", None]),
+        ("ARRAY<INTERVAL>", "[5, -1]", (), [5, -1]),
+        ("STRUCT<t: TIMESTAMP, n: INT>", '{"t": null, "n": 1}', (), {"t": None, "n": 1}),
+        (
+            "ARRAY<STRUCT<t: TIMESTAMP>>",
+            '[{"t": "2026-07-01 12:00:00"}, null]',
+            ("--time-zone", "Europe/Berlin"),
+            [{"t": "2026-07-01 10:00:00+00:00"}, None],
+        ),
+        (
+            "ARRAY<TIMESTAMP_NTZ>",
+            '["1.7.2026"]',
+            ("--time-format", "%d.%m.%Y"),
+            ["2026-07-01 00:00:00"],
+        ),
+        (
+            "ARRAY<TIMESTAMP>",
+            "[1782907200]",
+            ("--time-format", "s"),
+            ["2026-07-01 12:00:00+00:00"],
+        ),
+    ],
+)
+def test_times_inside_of_other_values(
+    type: str, value: str, options: tuple[str, ...], wanted: Any, run: Run
+) -> None:
+    """They are read as times outside are."""
+    query = f"CREATE STREAM S {{ EVENT A {{ n: INT, x: {type} }} }}\nSELECT a FROM S WHERE A AS a"
+    Path("q.cel").write_text(query)
+    rows = ['{"n": 1}', f'{{"x": {value}}}', '{"x": null}', f'{{"x": {value}}}']
+    Path("v.jsonl").write_text("\n".join(rows))
+    with interpreted():
+        assert (
+            main(["run", "q.cel", "v.jsonl", "--format", "rows", "-o", "out.json", *options]) == 0
+        )
+    lines = Path("out.json").read_text().splitlines()
+    assert [json.loads(line)["a"][0]["x"] for line in lines] == [None, wanted, None, wanted]
+
+
+@pytest.mark.parametrize(
+    ("type", "name", "text", "told"),
+    [
+        (
+            "ARRAY<INT>",
+            "v.csv",
+            'n,x\n1,"[1]"\n',
+            "CSV has no such values: give the events as JSON",
+        ),
+        ("MAP<STRING, INT>", "v.jsonl", '{"x": {"a": 1}}\n', "declare a STRUCT with the keys"),
+    ],
+)
+def test_values_that_a_format_has_not(type: str, name: str, text: str, told: str, run: Run) -> None:
+    query = f"CREATE STREAM S {{ EVENT A {{ n: INT, x: {type} }} }}\nSELECT a FROM S WHERE A AS a"
+    Path("q.cel").write_text(query)
+    code, _, err = run({name: text})
+    assert code == 2
+    assert f"celc: {name}: query 'q' declares 'x' as {type}, and " in err
+    assert told in err

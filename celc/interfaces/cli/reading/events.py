@@ -202,6 +202,7 @@ class EventFile:
                     "drop or rename all but one"
                 )
         self._found |= present
+        wanted.refuse_unread(file, self.origin.format, present)
         missing = [
             name
             for name in wanted.schema.names
@@ -368,12 +369,12 @@ class EventFile:
 
     def _json(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         schema = self._wanted.schema
+        self._wanted.refuse_unread(self.name, "json", schema.names)
         known = self._form.times.readable(schema)
         with self.origin.opened() as stream:
             fields = Fields(self.name, known, stream)
         untyped = {name: pa.null() for name in schema.names if name not in known}
         asked = {field.name: field.type for field in fields.schema}
-
         skips = self._left_out.damage.skips_bad_rows
 
         def parsed(stream: Any, block: int, _: list[str] | None) -> Any:

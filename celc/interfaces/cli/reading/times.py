@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from celc_runtime.plan.frozen import frozen
@@ -90,6 +91,10 @@ class TimeForm:
             return _NUMBER
         if pa.types.is_duration(type):
             return pa.int64()
+        if pa.types.is_list(type):
+            return pa.list_(self._raw_type(type.value_type))
+        if pa.types.is_struct(type):
+            return pa.struct([field.with_type(self._raw_type(field.type)) for field in type])
         return pa.string() if pa.types.is_temporal(type) else type
 
     def zoned(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -113,7 +118,18 @@ class TimeForm:
         return instants.cast(pa.timestamp(local.type.unit, "UTC"))
 
     def read(self, column: pa.Array, type: pa.DataType) -> pa.Array:
-        """A column of `readable` with times or durations, in its type."""
+        """A column of `readable` with times or durations, also inside others, in its type."""
+        if column.type == type:
+            return column
+        is_null = column.is_null() if column.null_count else None
+        if pa.types.is_list(type):
+            lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+            offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+            values = self.read(column.flatten(), type.value_type)
+            return pa.ListArray.from_arrays(offsets, values, type, mask=is_null)
+        if pa.types.is_struct(type):
+            parts = [self.read(pc.struct_field(column, [one.name]), one.type) for one in type]
+            return pa.StructArray.from_arrays(parts, fields=list(type), mask=is_null)
         if pa.types.is_duration(type):
             return column.cast(type)
         if not pa.types.is_timestamp(type):
@@ -206,7 +222,7 @@ def with_times(batch: pa.RecordBatch, schema: pa.Schema, form: TimeForm) -> pa.R
     for field in schema:
         if pa.types.is_decimal(field.type) and field.name in batch.schema.names:
             refuse_misread(field.name, batch.column(field.name))
-        if pa.types.is_temporal(field.type) and field.name in batch.schema.names:
+        if _has_times(field.type) and field.name in batch.schema.names:
             index = batch.schema.get_field_index(field.name)
             try:
                 column = form.read(batch.column(index), field.type)
@@ -214,6 +230,11 @@ def with_times(batch: pa.RecordBatch, schema: pa.Schema, form: TimeForm) -> pa.R
                 raise _of_column(field.name, problem) from None
             batch = batch.set_column(index, field, column)
     return batch
+
+
+def _has_times(type: pa.DataType) -> bool:
+    inside = [type.field(place).type for place in range(type.num_fields)]
+    return pa.types.is_temporal(type) or any(map(_has_times, inside))
 
 
 def with_durations(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -99,6 +99,22 @@ class Wanted:
         """The event types that the streams declare."""
         return frozenset().union(*self.owners.values())
 
+    def refuse_unread(self, file: str, format: str, present: Collection[str]) -> None:
+        """Raises CommandProblem where a format of text has no values of a column's type."""
+        refused = {"csv": pa.types.is_nested, "json": _has_maps}.get(format)
+        for field in self.schema:
+            if refused is not None and field.name in present and refused(field.type):
+                remedy = "CSV has no such values: give the events as JSON lines or Parquet"
+                if format == "json":
+                    remedy = (
+                        "no object of JSON is read as such a value: declare a STRUCT with the keys "
+                        "that the query needs, or give the events as Parquet"
+                    )
+                raise CommandProblem(
+                    f"{file}: query {self.query!r} declares {field.name!r} as "
+                    f"{named_type(field.type)}, and {remedy}"
+                )
+
     def misfits(self, given: pa.Schema) -> frozenset[str]:
         """The columns of a file that are read, and whose type does not fit the declared one."""
         types = {field.name: named_type(field.type) for field in self.schema}
@@ -193,3 +209,8 @@ def inner_names(given: Any, before: str = "") -> Iterator[str]:
         for inner, below in arrow_fields(type):
             yield f"{before}{name}.{inner}"
             yield from inner_names([(inner, below)], f"{before}{name}.")
+
+
+def _has_maps(type: pa.DataType) -> bool:
+    inside = [type.field(place).type for place in range(type.num_fields)]
+    return pa.types.is_map(type) or any(map(_has_maps, inside))
