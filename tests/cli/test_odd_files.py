@@ -331,3 +331,19 @@ def test_values_that_a_format_has_not(type: str, name: str, text: str, told: str
     assert code == 2
     assert f"celc: {name}: query 'q' declares 'x' as {type}, and " in err
     assert told in err
+
+
+def test_a_query_without_a_declaration_is_told_the_same(
+    run: Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("q.cel").write_text("SELECT x FROM log WHERE A AS x WITHIN 1 HOUR [ts]")
+    code, _, err = run({"log.csv": f"{NAMES.replace(',', ';')}\nA;1;x;{TIME}\n"})
+    told = f"log.csv has one column, which is called {NAMES.replace(',', ';')!r}"
+    assert (code, err) == (2, f"celc: {told}; if ';' is between its fields, give --delimiter ';'\n")
+    for line, kind in (("null", "null"), ("[1]", "array: give each row a line"), ("1", "value")):
+        code, _, err = run({"log.jsonl": line})
+        told = f"celc: log.jsonl, line 1: a row is an object, and this is of another kind: {kind}"
+        assert (code, err[: len(told)]) == (2, told)
+    Path("log.csv").write_text(f"{NAMES}\nA,1,x,{TIME}\n")
+    assert main(["run", "q.cel", "log.csv", "--near"]) == 1
+    assert "error[no-near-misses]: a query over a table that" in capfd.readouterr().err

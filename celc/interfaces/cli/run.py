@@ -50,7 +50,6 @@ from celc.interfaces.cli.reading.wanted import Wanted
 if TYPE_CHECKING:
     from celc_runtime.chain.streams.near.query import NearQuery
 
-    from celc.driver.pipeline import Compilation
 
 WIDTH = 80  # signs in a line of a table that does not go to a terminal
 
@@ -115,11 +114,14 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
             events = EventStream(origins, columns, form, damage)
             tables = tables_of(query, files, form)
             if arguments.near and format != "html":
-                _near_misses(arguments, compilation, query.name, events, outs, tables)
+                bent = near_of(arguments, compilation, query.name, schema)
+                _near_misses(bent, events, outs, tables)
             elif others:
                 _match_together([query, *others], events, outs)
             elif format == "html":
-                near = near_of(arguments, compilation, query.name) if arguments.near else None
+                near = None
+                if arguments.near:
+                    near = near_of(arguments, compilation, query.name, schema)
                 more = near, arguments.threads
                 _report(query, events, first, outs.of(query.name), tables, *more)
             else:
@@ -353,15 +355,9 @@ def _match(
 
 
 def _near_misses(
-    arguments: argparse.Namespace,
-    compilation: Compilation,
-    name: str,
-    events: EventStream,
-    outs: _Outputs,
-    tables: Mapping[str, Any],
+    near: NearQuery, events: EventStream, outs: _Outputs, tables: Mapping[str, Any]
 ) -> None:
     """The near misses of one query."""
-    near = near_of(arguments, compilation, name)
     try:
         write_near_misses(near, events, outs.live(rows_of(near)), tables)
     except EventError as problem:

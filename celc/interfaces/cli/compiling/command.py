@@ -67,6 +67,7 @@ def compile_files(arguments: argparse.Namespace) -> int:
 
 def _write_module(arguments: argparse.Namespace, paths: Sequence[Path], *, of_rows: bool) -> int:
     """Write the module of query files; returns the exit code."""
+    from celc.interfaces.cli.declaring.schemas import schema_of
     from celc.interfaces.cli.near.misses import near_text
 
     output = arguments.output or module_path(paths)
@@ -76,7 +77,7 @@ def _write_module(arguments: argparse.Namespace, paths: Sequence[Path], *, of_ro
     if compilation is None:
         text = row_patterns.compiled(arguments, paths[0]).module_text(command)
     elif arguments.near:
-        text = near_text(arguments, compilation, command)
+        text = near_text(arguments, compilation, command, schema_of(arguments))
     else:
         text = compilation.module_text(command)
     alone = text

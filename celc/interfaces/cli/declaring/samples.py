@@ -22,7 +22,8 @@ from celc.interfaces.cli.declaring.texts import ShownType
 from celc.interfaces.cli.problems import CommandProblem
 from celc.interfaces.cli.reading.events import EventFile, Form
 from celc.interfaces.cli.reading.origins import Origin
-from celc.interfaces.cli.reading.wanted import Wanted
+from celc.interfaces.cli.reading.text_rows import of_another_kind
+from celc.interfaces.cli.reading.wanted import Wanted, another_delimiter
 
 MOST_ROWS = 100_000
 _MOST_BYTES = 32 << 20
@@ -192,6 +193,8 @@ def _header(origin: Origin, form: Form, *, guess: bool) -> tuple[list[str], Form
             found = EventFile(origin, _all_of(pa.schema([])), other).header()
             if len(found) > len(names):
                 names, form = found, other
+    if not guess and (hint := another_delimiter(names)):
+        raise CommandProblem(f"{origin.name} has one column, which is called {names[0]!r}{hint}")
     return names, form
 
 
@@ -219,10 +222,9 @@ def _objects(origin: Origin) -> Iterator[tuple[int, dict[str, Any]]]:
                     f"{origin.name}, line {number:,}: this is no JSON; each line is one object"
                 ) from None
             if not isinstance(row, dict):
-                raise CommandProblem(
-                    f"{origin.name}, line {number:,}: a row is an object, and this is of another "
-                    "kind"
-                )
+                kind = "null" if row is None else "array" if isinstance(row, list) else "value"
+                told = of_another_kind(kind)
+                raise CommandProblem(f"{origin.name}, line {number:,}: {told}")
             yield len(line), row
 
 

@@ -43,7 +43,9 @@ def check_near_of_run(arguments: argparse.Namespace) -> None:
     check_near(arguments, of_matches)
 
 
-def near_of(arguments: argparse.Namespace, compilation: Compilation, name: str) -> NearQuery:
+def near_of(
+    arguments: argparse.Namespace, compilation: Compilation, name: str, schema: Any
+) -> NearQuery:
     """The bent forms of a query; their warnings are told. Raises CommandProblem for wrong values of
     --near-by, and CelError."""
     from celc.driver.near import near_query
@@ -54,13 +56,16 @@ def near_of(arguments: argparse.Namespace, compilation: Compilation, name: str) 
         name=name,
         near=_near(arguments.near_by),
         all_parts=arguments.near_parts == "all",
+        schema=schema,
     )
     for text in warned:
         tell(text)
     return found
 
 
-def near_text(arguments: argparse.Namespace, compilation: Compilation, command: str) -> str:
+def near_text(
+    arguments: argparse.Namespace, compilation: Compilation, command: str, schema: Any
+) -> str:
     """The text of a module that finds near misses. Raises as `near_of` does, and CommandProblem
     where there are several queries."""
     from celc.codegen.text.layout import formatted
@@ -77,6 +82,7 @@ def near_text(arguments: argparse.Namespace, compilation: Compilation, command: 
         command,
         near=_near(arguments.near_by),
         all_parts=arguments.near_parts == "all",
+        schema=schema,
     )
     for text in warned:
         tell(text)

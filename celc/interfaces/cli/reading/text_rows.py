@@ -166,6 +166,15 @@ def first_wrong(
     return None, _with_remedy(in_words(str(problem), names, raw))
 
 
+def of_another_kind(kind: str) -> str:
+    """A line of JSON that is no object, with what to do."""
+    return _with_remedy(_of_another_kind(kind))
+
+
+def _of_another_kind(kind: str) -> str:
+    return f"a row is an object, and this is of another kind: {kind}"
+
+
 def _with_remedy(words: str) -> str:
     return next(
         (f"{words}: {told}" for end, told in _REMEDIES.items() if words.endswith(end)), words
@@ -194,7 +203,7 @@ def in_words(problem: str, names: Sequence[str] | None, raw: RawColumns) -> str:
         return f"the file has {found[1]} columns, and this row has {found[2]}"
     if found := _JSON_KIND.match(problem):
         if not found[1]:
-            return f"a row is an object, and this is of another kind: {found[3]}"
+            return _of_another_kind(found[3])
         told = f"{found[1]!r} is of the kind {found[3]}, and {found[2].replace('_', ' ')} is needed"
         return f"{told} for a time" if found[1] in raw.times and found[3] == "number" else told
     if found := _JSON_VALUE.match(problem) or _JSON_DECIMAL.match(problem):

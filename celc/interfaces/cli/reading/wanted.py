@@ -150,7 +150,7 @@ class Wanted:
             raise CommandProblem(
                 f"{file}: query {quote(self.query)} cannot do without {columns} {quoted(lacking)}, "
                 f"which {are} missing; {available('the columns are', known)[0]}"
-                f"{_other_delimiter(known)}{self._other_types(lacking)}"
+                f"{another_delimiter(known)}{self._other_types(lacking)}"
             )
 
     def _other_types(self, lacking: Collection[str]) -> str:
@@ -168,7 +168,7 @@ class Wanted:
         )
 
 
-def _other_delimiter(known: Collection[str]) -> str:
+def another_delimiter(known: Collection[str]) -> str:
     """A hint for a CSV file whose names all stand in one column: another delimiter."""
     if len(known) == 1:
         (name,) = known
