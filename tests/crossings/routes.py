@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from calendar_columns import with_calendar_intervals
 from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.chain.columns import source_of
@@ -51,8 +52,10 @@ def given_rules(query: CompiledQuery, rules: Sequence[Row]) -> dict[str, pa.Tabl
 
 
 def by_table(query: CompiledQuery, events: Events, rules: Sequence[Row]) -> list[Row]:
-    """`match_table`, of texts in any form."""
-    table = with_texts_of_any_form(table_for(query, events), random.Random(len(events)))
+    """`match_table`, of texts and durations in any form."""
+    rng = random.Random(len(events))
+    table = with_texts_of_any_form(table_for(query, events), rng)
+    table = with_calendar_intervals(table, rng)
     found = query.match_table(table, **given_rules(query, rules))
     assert found.schema.equals(query.output_schema)
     rows: list[Row] = found.to_pylist()

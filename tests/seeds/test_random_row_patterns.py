@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from calendar_columns import with_calendar_intervals
 from celc_runtime import EventError, WorkLimitError
 from engines import interpreted
 from reference.row_patterns import RunError, TooLong, answer
@@ -48,7 +49,7 @@ def _check(seed: int) -> bool:
         wanted = problem.kind
     except (TooLong, RecursionError):
         return False
-    table = table_of(schema, rows)
+    table = with_calendar_intervals(table_of(schema, rows), random.Random(text))
     try:
         found: Any = _in_parts(text, rows_of(query.match_table(table)))
     except WorkLimitError:
