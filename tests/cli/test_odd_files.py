@@ -347,3 +347,13 @@ def test_a_query_without_a_declaration_is_told_the_same(
     Path("log.csv").write_text(f"{NAMES}\nA,1,x,{TIME}\n")
     assert main(["run", "q.cel", "log.csv", "--near"]) == 1
     assert "error[no-near-misses]: a query over a table that" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["px", "ts", "day"])
+def test_an_empty_text_in_quotes_is_no_null(
+    name: str, read: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert read(name, '""') is None
+    err = capfd.readouterr().err
+    assert f"celc: v.csv, line 2: column '{name}': '' is no " in err
+    assert "An empty text in quotes is a text: leave out the quotes where it is NULL" in err

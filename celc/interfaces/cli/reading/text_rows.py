@@ -48,7 +48,7 @@ _NO_NUMBER = re.compile(
 _OF_DECIMAL = re.compile(
     r"(?:In CSV column #(\d+): )?(?:Row #\d+: )?(?:Error converting '(?P<a>.*)' to "
     r"(?P<type>decimal128\(.*\)): prec|The string '(?P<b>.*)' cannot be represented as dec|"
-    r"The string '(?P<c>.*)' is not a valid dec|Rescaling Decimal)",
+    r"The string '(?P<c>.*)' is not a valid dec|Rescaling Decimal|(?P<d>Empty string) cannot)",
     re.DOTALL,
 )
 _COUNT = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+)")
@@ -176,6 +176,8 @@ def _of_another_kind(kind: str) -> str:
 
 
 def _with_remedy(words: str) -> str:
+    if ": '' is no " in words:
+        return f"{words}. An empty text in quotes is a text: leave out the quotes where it is NULL"
     return next(
         (f"{words}: {told}" for end, told in _REMEDIES.items() if words.endswith(end)), words
     )
@@ -221,6 +223,8 @@ def _of_decimal(found: re.Match[str], names: Sequence[str] | None, raw: RawColum
         type = "time since 1970"
     elif found["c"]:
         type = "number"
+    if found["d"]:
+        value = ""
     if value is None:
         return f"{column}a number has more decimals than its type"
     return f"{column}{value!r} is no {_type(type)}"
