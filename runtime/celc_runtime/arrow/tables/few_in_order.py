@@ -57,9 +57,9 @@ def _sort_by(values, rows, order, spare):  # type: ignore[no-untyped-def]
             begins[digit + 1] += begins[digit]
         for place in range(rows):
             row = order[place]
-            digit = np.int64(((np.uint64(values[row]) - first) >> shift) & mask)
-            spare[begins[digit]] = row
-            begins[digit] += 1
+            own = np.int64(((np.uint64(values[row]) - first) >> shift) & mask)
+            spare[begins[own]] = row
+            begins[own] += 1
         order[:rows] = spare[:rows]
         if shift + digits >= 64:
             return
