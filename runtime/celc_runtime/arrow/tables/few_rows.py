@@ -152,9 +152,6 @@ def few_rows(program: Program, schema: pa.Schema) -> FewRows | None:
     for name in (*source.key_columns, *source.order_by, *source.tiebreak):
         columns.add_sorted(name)
     keys = len(source.key_columns)
-    most_rows = _MOST_OF_NUMBERS if keys else _MOST_OF_ONE_STREAM
-    if any(role == _SORT_TEXT for role, *_ in columns.rows):
-        most_rows = MOST_ROWS_READ
     window = -1
     if layout.window_attribute is not None and plan.matching.window is not None:
         window = columns.add_window(layout.window_attribute)
@@ -173,7 +170,7 @@ def few_rows(program: Program, schema: pa.Schema) -> FewRows | None:
     places = [place if place < len(schema) else -1 for place in known.places]
     return FewRows(
         schema,
-        most_rows,
+        columns.most_rows(keys),
         np.array(columns.rows, np.int64).reshape(-1, 6),
         keys,
         np.frombuffer(b"".join(names) + b"\0", np.uint8),
@@ -213,6 +210,12 @@ class _Columns:
         else:
             self.add(_SORT, name)
             self.fit &= type.id in WHOLE and type != pa.uint64()
+
+    def most_rows(self, keys: int) -> int:
+        """The most rows of a table that is sorted so, with a number of keys."""
+        if any(role == _SORT_TEXT for role, *_ in self.rows):
+            return MOST_ROWS_READ
+        return _MOST_OF_NUMBERS if keys else _MOST_OF_ONE_STREAM
 
     def add_window(self, name: str) -> int:
         number = self.add(_WINDOW, name)
