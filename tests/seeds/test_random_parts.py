@@ -23,7 +23,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow.events import ascending, digits, sorting
 from celc_runtime.plan.errors import EventError
 from celc_runtime.rules import any_query
-from celc_runtime.run import parts, ranges, threads
+from celc_runtime.run import parts, ranges, thinning, threads
 from celc_runtime.run.by_keys import Keys, matches_by_keys, why_at_once
 from celc_runtime.run.parts import why_one_scan
 from celc_runtime.run.walk.adjoining_runs import AdjoiningRunsWalk
@@ -61,6 +61,11 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         answers = {place: calls[place]() for place in order}
         return [answers[place] for place in range(len(calls))]
 
+    def thinned(*arguments: Any) -> Any:
+        answer = thinning.thinned(*arguments)
+        found["thinned"] += answer is not None and len(answer.table) < len(arguments[1])
+        return answer
+
     def of_parts(*arguments: Any) -> Any:
         answer = parts.answer_of_parts(*arguments)
         found["tables" if answer is not None else "errors"] += 1
@@ -77,6 +82,7 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         patch.setattr(ranges, "_LONGEST", 1e9)
         patch.setattr(parts, "side_by_side", side_by_side)
         patch.setattr(any_query, "answer_of_parts", of_parts)
+        patch.setattr(any_query, "thinned", thinned)
         patch.setattr(any_query, "NOTED_ROWS", 1)
         # Few rows have a run of their own, which has all of them in one batch, and which a process
         # takes after some hundred calls.
@@ -86,6 +92,17 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         ):
             patch.setattr(walk, "most_rows", 3)
         yield found
+
+
+@contextmanager
+def thinned_tables(query: CompiledQuery) -> Iterator[None]:
+    """Rows that cannot matter leave tables of any size, however few they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(any_query, "LEAST_ROWS", 0)
+        for share in ("_MOST_KEPT", "_MOST_KEPT_OF_ONE_STREAM"):
+            patch.setattr(thinning, share, 1.0)
+        query.program.kept.pop("share", None)
+        yield
 
 
 def told(
@@ -132,6 +149,16 @@ def compare(query: CompiledQuery, table: pa.Table, note: str, **more: Any) -> st
             rows = [x if isinstance(x, str) else repr(x.to_pylist()) for x in (one[0], other[0])]
             assert rows[1] == rows[0], f"{count} threads: {note} {table}"
         assert one[1] == other[1], f"{count} threads: {other[1]} for {one[1]}\n{note}"
+    if not more:
+        with thinned_tables(query):
+            for count in (1, 2):
+                other = told(query, table, count)
+                texts = isinstance(one[0], str) or isinstance(other[0], str)
+                same = one[0] == other[0] if texts else one[0].equals(other[0])
+                assert same or repr(other[0].to_pylist()) == repr(one[0].to_pylist()), (
+                    f"thinned: {other[0]}\nfor {one[0]}\n{note} {table.to_pydict()}"
+                )
+                assert one[1] == other[1], f"thinned: {other[1]} for {one[1]}\n{note}"
     if not more and not why_at_once(query.plan):
         for count in (1, 2):
             other = told_by_keys(query, table, count)

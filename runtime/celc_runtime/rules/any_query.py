@@ -18,7 +18,7 @@ from celc_runtime.arrow.events.sorting import Sorted, order_for
 from celc_runtime.arrow.matches.compact import schema_of
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.arrow.tables.event_tables import batches_of, entered, table_of
-from celc_runtime.arrow.tables.few_rows import MOST_ROWS_READ, few_rows
+from celc_runtime.arrow.tables.few_rows import MOST_ROWS_READ, FewRows, few_rows
 from celc_runtime.arrow.tables.pandas_frames import frame_of
 from celc_runtime.arrow.tables.slices import EventsBetween, Slice, slice_of
 from celc_runtime.plan.errors import EventError
@@ -27,12 +27,13 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import latest_time
-from celc_runtime.run.feeding import Reads, ReadsParts, ReadsRanges, read_all
+from celc_runtime.run.feeding import Reads, ReadsParts, ReadsRanges, read_all, read_with_positions
 from celc_runtime.run.parts import ROWS_THAT_PAY, NewRun, answer_of_parts, parts_of, threads_of
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.seen import warn_at_the_end
 from celc_runtime.run.small_run import matches_of_few
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
+from celc_runtime.run.thinning import LEAST_ROWS, can_thin, thinned
 from celc_runtime.run.threads import workers_of
 from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.run.walk.walks import NOTED_ROWS
@@ -177,7 +178,8 @@ def matches_of_table(
         found = _of_few(program, table, first)
         if found is not None:
             return found
-    rows, count = _ordered(program, plan, table, threads)
+    thins = options is PLAIN and not first.ends_early
+    rows, count = _ordered(program, plan, table, threads, thins=thins)
     # A search that ends after some matches is one that begins with the first event.
     answer = None if first.ends_early else _in_parts(program, rows, options, count, ordered_run)
     if answer is not None:
@@ -196,15 +198,14 @@ def matches_of_table(
     # In several batches, rows that a later partition decides would come last of all.
     late = len(rows.table) > NOTED_ROWS and bool(plan.source.key_columns)
     options, batches = _with_clock(program, options, batches, late=late)
-    return pa.Table.from_batches(first.of(read_all(run_of(program, options), batches)), schema)
+    answers = read_with_positions(run_of(program, options), batches, rows.given_positions)
+    return pa.Table.from_batches(first.of(answers), schema)
 
 
 def _of_few(program: Program, table: pa.Table, first: FirstMatches) -> pa.Table | None:
     """The matches of few rows that one kernel can take in; None: they take the way of all."""
-    known = program.kept.get("few")
-    if known is None or not known[0].equals(table.schema):
-        known = program.kept["few"] = table.schema, few_rows(program, table.schema)
-    rows = None if known[1] is None else known[1].read(table)
+    few = _read_as_few(program, table.schema)
+    rows = None if few is None else few.read(table)
     if rows is None:
         return None
     found = list(first.of(matches_of_few(program, rows)))
@@ -213,13 +214,30 @@ def _of_few(program: Program, table: pa.Table, first: FirstMatches) -> pa.Table 
     return pa.Table.from_batches(found, program.output_schema)
 
 
+def _read_as_few(program: Program, schema: pa.Schema) -> FewRows | None:
+    """How few rows of a schema are read; None: by the way of all."""
+    known = program.kept.get("few")
+    if known is None or not known[0].equals(schema):
+        known = program.kept["few"] = schema, few_rows(program, schema)
+    found: FewRows | None = known[1]
+    return found
+
+
 def _ordered(
-    program: Program, plan: Plan, table: pa.Table, threads: int | None
+    program: Program, plan: Plan, table: pa.Table, threads: int | None, *, thins: bool = False
 ) -> tuple[Sorted, int]:
     """A table of events in the order of the plan by which they are read, and the number of threads
-    that sort and read it, of those that are given (None: as many as pay)."""
+    that sort and read it, of those that are given (None: as many as pay). thins: rows that cannot
+    matter may be left out."""
     count = threads_of(len(table), threads, ROWS_THAT_PAY)
-    return order_for(plan, table, program.kept, workers_of(count)), count
+    workers = workers_of(count)
+    is_large = thins and len(table) >= LEAST_ROWS and can_thin(program)
+    if is_large and _read_as_few(program, table.schema) is not None:
+        found = thinned(program, table, workers)
+        if found is not None:
+            rows = order_for(plan, found.table, workers=workers)
+            return rows._replace(numbered=found.numbered, positions=found.positions), count
+    return order_for(plan, table, program.kept, workers), count
 
 
 def _as_one_run(

@@ -79,3 +79,15 @@ def read_all(run: Reads[Found], batches: Iterable[pa.RecordBatch]) -> Iterator[F
         yield from run.push(batch)
     yield from run.rest()
     run.finish()
+
+
+def read_with_positions(
+    run: ReadsRanges,
+    batches: Iterable[pa.RecordBatch],
+    positions: Callable[[pa.RecordBatch], np.ndarray | None],
+) -> Iterator[pa.RecordBatch]:
+    """The same, with the positions of the rows of each batch (None: all rows come)."""
+    for batch in batches:
+        yield from run.push(batch, positions(batch))
+    yield from run.rest()
+    run.finish()

@@ -365,6 +365,6 @@ def answer_of_part(
         if first < end:
             found += run.turn(is_own=is_own)
             for batch in rows.batches(first, end, MOST_AT_ONCE):
-                found += run.push(batch)
+                found += run.push(batch, rows.given_positions(batch))
     found += run.rest()
     return Answer(found, run.seen)

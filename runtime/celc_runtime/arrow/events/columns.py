@@ -5,6 +5,7 @@ way: columns and their types (`conforming`), types of events (`event_types`), or
 (`event_order`), values that a window is measured on (`window_keys`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -180,6 +181,17 @@ class Columns:
             prepared.instants[1:] |= absent[:-1] & prepared.instants[:-1]
         self._types_of_batch = codes, np.arange(len(self._plan.source.types))
         return prepared
+
+    def symbols(self, events: pa.RecordBatch, classify: Callable[..., None]) -> np.ndarray:
+        """The symbols of rows in any order, all of declared types; nothing else is checked. Raises
+        EventError where they do not conform. The next call overwrites them."""
+        events = self.conforming(events)
+        codes, of_types, known = self._types.codes(events)
+        assert known is None
+        self._types_of_batch = codes, of_types
+        symbols = self._symbol_buffers(len(events))["symbols"]
+        classify(*self.arguments(events), symbols)
+        return symbols
 
     def _laid_out(self, events: pa.RecordBatch, parts: np.ndarray) -> Prepared:
         slots = self._order.slots_of(events) if self._plan.interleaves else NO_INTEGERS

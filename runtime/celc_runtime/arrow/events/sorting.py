@@ -15,6 +15,7 @@ from celc_runtime.arrow.arrays import (
     in_one_piece,
     is_ordered,
     is_whole,
+    numbers,
     order_of_neighbours,
     plain,
     sortable,
@@ -79,7 +80,8 @@ class Sorted(NamedTuple):
     this name. moved: for each column its
     values in order; None, or empty: they are moved when they are asked for. starts: int64, the rows
     in order at which partitions begin; None: not known. arranged: what sorting has shown of all
-    rows; None: not known. few: these rows as one batch; None: not made.
+    rows; None: not known. few: these rows as one batch; None: not made. positions: the name of the
+    column with the positions of rows, where other rows were left out; None: all rows are here.
     """
 
     table: pa.Table
@@ -89,6 +91,7 @@ class Sorted(NamedTuple):
     starts: np.ndarray | None = None
     arranged: Arrangement | None = None
     few: LateRows | pa.RecordBatch | None = None
+    positions: str | None = None
 
     def rows(self, first: int, end: int) -> pa.Table:
         """The rows from `first` to before `end`, in order. A table in order is not copied."""
@@ -118,6 +121,10 @@ class Sorted(NamedTuple):
         """The same in batches of at most `most` rows, which are moved when they are asked for."""
         for start in range(first, end, most):
             yield from self.rows(start, min(start + most, end)).to_batches()
+
+    def given_positions(self, batch: pa.RecordBatch) -> np.ndarray | None:
+        """int64: the positions of the rows of a batch; None: all rows come, and are counted."""
+        return None if self.positions is None else numbers(batch.column(self.positions))[0]
 
     def begins(self, plan: Plan) -> np.ndarray:
         """int64: the rows in order at which partitions begin. There is a row."""

@@ -1,0 +1,177 @@
+"""Rows that cannot matter leave a large table before it is sorted: the same answers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from celc_runtime import CompiledQuery
+from celc_runtime.arrow.events import digits
+from celc_runtime.plan.errors import EventError, WorkLimitError
+from celc_runtime.rules import any_query
+from celc_runtime.run import parts, thinning
+from engines import interpreted, only_query
+
+import celc
+
+_COLUMNS = "k: LONG, t: STRING, ts: LONG, id: LONG, v: DOUBLE"
+_DECLARED = "CREATE STREAM S { " + ", ".join(f"EVENT {x} {{ {_COLUMNS} }}" for x in "ABCDEFGH")
+_WINDOW = "WITHIN 90 [ts]"
+_BY_KEY = f"PARTITION BY k {_WINDOW}"
+_TEXTS = {
+    "a key": f"SELECT a.v AS one, a, b WHERE A AS a ; B AS b {_BY_KEY}",
+    "a text as the key": f"SELECT * WHERE A ; B PARTITION BY t {_WINDOW}",
+    "no key": f"SELECT * WHERE (A AS a ; B AS b) FILTER a.v > 0.9 AND b.v < 0.1 {_WINDOW}",
+    "absence": f"SELECT a, b WHERE A AS a ; !C ; B AS b {_BY_KEY}",
+    "a condition between": f"SELECT * WHERE (A AS a ; B AS b) FILTER b.v > a.v {_BY_KEY}",
+    "first": f"SELECT * WHERE A AS a ; FIRST (B AS b) {_BY_KEY}",
+    "consumed": f"SELECT * WHERE A AS a ; B AS b {_BY_KEY} CONSUME BY PARTITION",
+    "totals": f"SELECT TOTAL COUNT(*) AS n WHERE A AS a ; B AS b {_BY_KEY} PER PARTITION",
+}
+_WRONG = (
+    *("unsorted", "unsorted at the end", "equal rows", "undeclared", "NULL in k"),
+    *("NULL in all keys", "NULL in ts", "NULL in id", "NULL in type"),
+)
+_READS_ALL = {
+    "neighbours": f"SELECT * WHERE A : B {_BY_KEY}",
+    "a window of events": "SELECT * WHERE A ; B PARTITION BY k WITHIN 9 EVENTS",
+    "two keys": f"SELECT * WHERE A ; B PARTITION BY k, t {_WINDOW}",
+    "an absence at the end": f"SELECT * WHERE A AS a ; !B FOR 20 [ts] {_BY_KEY}",
+}
+
+
+def _query(text: str) -> CompiledQuery:
+    with interpreted():
+        return only_query(
+            celc.compile(f"{_DECLARED} }}\n{text}", order_by="ts", tiebreak="id", at_end="closed")
+        )
+
+
+def _table(rows: int = 3_000, keys: int = 9) -> pa.Table:
+    rng = np.random.default_rng(rows + keys)
+    return pa.table(
+        {
+            "type": rng.choice([*"ABCDEFGH"], rows),
+            "k": rng.integers(-4, keys - 4, rows),
+            "t": rng.choice([f"key {n}" for n in range(keys)], rows),
+            "ts": np.cumsum(rng.integers(0, 3, rows)),
+            "id": np.arange(rows),
+            "v": rng.random(rows),
+        }
+    )
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int | None]]:
+    """Tables of any size are thinned; (rows before, rows after; None: all are read) of each."""
+    found: list[tuple[int, int | None]] = []
+
+    def thinned(program: Any, table: pa.Table, workers: Any) -> Any:
+        answer = thinning.thinned(program, table, workers)
+        found.append((len(table), None if answer is None else len(answer.table)))
+        return answer
+
+    monkeypatch.setattr(any_query, "MOST_ROWS_READ", 0)
+    monkeypatch.setattr(any_query, "LEAST_ROWS", 1)
+    monkeypatch.setattr(any_query, "thinned", thinned)
+    return found
+
+
+def _whole(query: CompiledQuery, table: pa.Table) -> pa.Table:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(any_query, "LEAST_ROWS", 1 << 62)
+        return query.match_table(table)
+
+
+@pytest.mark.parametrize("name", _TEXTS)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_answer_is_that_of_all_rows(
+    name: str, threads: int, looked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in (digits, "_ROWS_OF_A_SLICE"), (parts, "LEAST_ROWS"):
+        monkeypatch.setattr(*place, 50)
+    monkeypatch.setattr(thinning, "_MOST_KEPT", 0.5)
+    query, table = _query(_TEXTS[name]), _table()
+    found = query.match_table(table, threads=threads)
+    assert found.equals(_whole(query, table))
+    assert len(found)
+    ((rows, kept),) = looked
+    assert rows == len(table)
+    assert kept is not None
+    assert kept < rows / 2
+
+
+@pytest.mark.parametrize("name", _READS_ALL)
+def test_queries_that_read_all_rows(name: str, looked: list[Any]) -> None:
+    query, table = _query(_READS_ALL[name]), _table()
+    assert query.match_table(table).equals(_whole(query, table))
+    assert not looked
+
+
+def _told(query: CompiledQuery, table: pa.Table) -> tuple[str, list[str]]:
+    """(the rows or the error, the warnings)."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = repr(query.match_table(table).to_pylist())
+        except EventError as problem:
+            found = str(problem)
+    return found, [str(one.message) for one in caught]
+
+
+def _wrong(name: str) -> pa.Table:
+    """A table in which one row is wrong, whose type no query asks for."""
+    table = _table()
+    columns = {one: table.column(one).to_pylist() for one in table.column_names}
+    row = columns["type"].index("H", 1500)
+    if name == "unsorted":
+        columns["ts"][row] += 10**6
+    elif name == "unsorted at the end":
+        columns["ts"][-1] = 0
+    elif name == "equal rows":
+        for values in columns.values():
+            values.insert(row, values[row])
+    elif name == "undeclared":
+        columns["type"][row] = "X"
+    elif name == "NULL in all keys":
+        columns["k"] = [None] * len(table)
+    else:
+        columns[name.removeprefix("NULL in ")][row] = None
+    types = {one: table.schema.field(one).type for one in table.column_names}
+    return pa.table({one: pa.array(values, types[one]) for one, values in columns.items()})
+
+
+@pytest.mark.parametrize("name", _WRONG)
+def test_tables_that_are_wrong_or_unsorted_are_read_whole(name: str, looked: list[Any]) -> None:
+    query, table = _query(_TEXTS["a key"]), _wrong(name)
+    found = _told(query, table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(any_query, "LEAST_ROWS", 1 << 62)
+        assert _told(query, table) == found
+    assert looked == [(len(table), None)]
+
+
+def test_what_does_not_pay_is_looked_for_once(looked: list[Any]) -> None:
+    query, table = _query(_TEXTS["a key"]), _table()
+    everything = table.filter(pa.array([one in "ABC" for one in table.column("type").to_pylist()]))
+    for _ in range(2):
+        assert query.match_table(everything).equals(_whole(query, everything))
+    assert looked == [(len(everything), None)] * 2
+    assert query.program.kept["share"] > 0.5
+
+
+def test_a_message_names_the_position_in_the_whole_table(looked: list[Any]) -> None:
+    query = _query(f"SELECT * WHERE (A AS a ; (B AS b)+) FILTER a.v > LAST(b.v) {_BY_KEY}")
+    query, table = query.with_options(max_work=200), _table(keys=1)
+    told = []
+    for least in (1, 1 << 62):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(any_query, "LEAST_ROWS", least)
+            with pytest.raises(WorkLimitError, match="that end at position") as caught:
+                query.match_table(table)
+            told.append(str(caught.value))
+    assert told[0] == told[1]
+    assert looked[0][1] is not None
