@@ -69,7 +69,6 @@ def can_thin(program: Program) -> bool:
         plan.source.relevant is not None
         and bool(plan.source.order_by)
         and plan.source.type_of(plan.source.order_by[0]) in _TIMES
-        and len(plan.source.key_columns) < 2  # one is counted without a table of hashes
         and not plan.choice.deadlines
         and not program.compares_late
     )
@@ -179,14 +178,21 @@ class _Keys(NamedTuple):
 
 def _keys(plan: Plan, batch: pa.RecordBatch, workers: Workers) -> _Keys | None:
     """The keys of all rows; None: they are too far apart to be counted."""
-    if not plan.source.key_columns:
-        return _Keys(NO_INTEGERS, 0, 0)
-    key = batch.column(plan.source.key_columns[0])
-    if pa.types.is_string(key.type):
-        key = coded_texts(key, workers).indices
-    values = numbers(key)[0]
-    least, most = int(values.min()), int(values.max())
-    return _Keys(values, least, most - least + 1) if most - least <= len(values) else None
+    found, count = _Keys(NO_INTEGERS, 0, 0), len(batch)
+    for name in plan.source.key_columns:
+        column = batch.column(name)
+        if pa.types.is_string(column.type):
+            column = coded_texts(column, workers).indices
+        values = numbers(column)[0]
+        least, most = int(values.min()), int(values.max())
+        different = (most - least + 1) * max(1, found.different)
+        if different > count:
+            return None
+        if found.different:
+            others = found.values.astype(np.int64) - found.least
+            values, least = others * (most - least + 1) + (values.astype(np.int64) - least), 0
+        found = _Keys(values, least, different)
+    return found
 
 
 def _numbered(

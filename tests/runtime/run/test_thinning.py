@@ -24,6 +24,7 @@ _BY_KEY = f"PARTITION BY k {_WINDOW}"
 _TEXTS = {
     "a key": f"SELECT a.v AS one, a, b WHERE A AS a ; B AS b {_BY_KEY}",
     "a text as the key": f"SELECT * WHERE A ; B PARTITION BY t {_WINDOW}",
+    "two keys": f"SELECT * WHERE A ; B PARTITION BY k, t {_WINDOW}",
     "no key": f"SELECT * WHERE (A AS a ; B AS b) FILTER a.v > 0.9 AND b.v < 0.1 {_WINDOW}",
     "absence": f"SELECT a, b WHERE A AS a ; !C ; B AS b {_BY_KEY}",
     "a condition between": f"SELECT * WHERE (A AS a ; B AS b) FILTER b.v > a.v {_BY_KEY}",
@@ -38,7 +39,6 @@ _WRONG = (
 _READS_ALL = {
     "neighbours": f"SELECT * WHERE A : B {_BY_KEY}",
     "a window of events": "SELECT * WHERE A ; B PARTITION BY k WITHIN 9 EVENTS",
-    "two keys": f"SELECT * WHERE A ; B PARTITION BY k, t {_WINDOW}",
     "an absence at the end": f"SELECT * WHERE A AS a ; !B FOR 20 [ts] {_BY_KEY}",
 }
 
@@ -151,6 +151,14 @@ def test_tables_that_are_wrong_or_unsorted_are_read_whole(name: str, looked: lis
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(any_query, "LEAST_ROWS", 1 << 62)
         assert _told(query, table) == found
+    assert looked == [(len(table), None)]
+
+
+def test_keys_that_are_far_apart_are_not_counted(looked: list[Any]) -> None:
+    query, table = _query(_TEXTS["a key"]), _table()
+    far = _table().column("k").to_numpy() * 10**6
+    table = table.set_column(table.column_names.index("k"), "k", pa.array(far))
+    assert query.match_table(table).equals(_whole(query, table))
     assert looked == [(len(table), None)]
 
 
