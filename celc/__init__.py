@@ -113,9 +113,10 @@ def compile(
     dialect: "cel", or "match_recognize" for SQL's row patterns, which take no options but name,
     max_work and schema.
     schema: the columns of a table that the text does not declare by CREATE STREAM (MATCH_RECOGNIZE:
-    by CREATE TABLE): a mapping from names to types as written there, an Arrow schema, or that of a
-    Spark DataFrame. `FROM t` then reads the event types that the formula names, each with all
-    columns; without a column of types it has one, called `t`.
+    by CREATE TABLE): a mapping from names to types as written there, an Arrow schema, that of a
+    Spark DataFrame, or a table of Arrow, pandas, polars or DuckDB. `FROM t` then reads the event
+    types that the formula names, each with all columns; without a column of types it has one,
+    called `t`.
     processes: make the machine code of all queries at once, in so many processes at a time, for the
     cache, as `celc warm` does; None: each process makes it when it needs it.
     functions: the functions of Python that the text declares with FUNCTION, by their names. Their

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import polars
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -179,6 +181,39 @@ def test_a_schema_without_columns_is_an_error_in_words() -> None:
         celc.compile("SELECT * FROM t WHERE t", schema=5)
     assert [one.code for one in celc.check("SELECT * FROM t WHERE A")] == ["unknown-stream"]
     assert not celc.check("SELECT * FROM t WHERE A", schema=COLUMNS, order_by="ts")
+
+
+def _several_kinds(table: pa.Table) -> Any:
+    return table.to_pandas().assign(mixed=[1, "x"] + [None] * (len(table) - 2))
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        pa.Table.to_reader,
+        pa.Table.to_pandas,
+        _several_kinds,
+        polars.from_arrow,
+        lambda table: polars.from_arrow(table).lazy(),
+        lambda table: polars.from_arrow(table).schema,
+        duckdb.from_arrow,
+    ],
+    ids=["reader", "pandas", "pandas, several kinds", "polars", "lazy", "schema", "duckdb"],
+)
+def test_a_table_of_any_library_is_its_schema(of: Any) -> None:
+    columns = {
+        "type": ["A", "B"],
+        "id": [1, 2],
+        "v": [1.5, None],
+        "ts": pa.array([0, 1], pa.timestamp("us", "UTC")),
+        "on": [True, False],
+    }
+    table = pa.table(columns)
+    wanted = [(one.name, one.type) for one in columns_of(table.schema)]
+    found = [(one.name, one.type) for one in columns_of(of(table))]
+    assert found == [*wanted, *([("mixed", None)] if of is _several_kinds else [])]
+    query = celc.compile("SELECT x FROM t WHERE A AS x ; B WITHIN 1 HOUR [ts]", schema=of(table))
+    assert len(query.match_table(table)) == 1
 
 
 # --- the command line -----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ A type is one that holds every value of the column. Times without a zone are TIM
 table that is read; they are in UTC.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from celc_runtime.plan.frozen import frozen
@@ -73,9 +73,17 @@ def columns_of(schema: Any) -> tuple[TableColumn, ...]:
     """The columns of a table, in their order.
 
     schema: a mapping from names to types, each as CREATE STREAM writes it or one of Arrow's or
-    Spark's; an Arrow schema, the schema of a Spark DataFrame, or anything with one of these as its
-    `schema`. Raises TypeError for what has no columns, ValueError for a text that is no type.
+    Spark's; an Arrow schema, the schema of a Spark DataFrame, anything with one of these as its
+    `schema`, or a table of pandas, polars or DuckDB. Raises TypeError for what has no columns,
+    ValueError for a text that is no type.
     """
+    match type(schema).__module__.split(".")[0]:
+        case "pandas" if hasattr(schema, "iloc") and hasattr(schema, "columns"):
+            return tuple(_of_pandas(schema))
+        case "polars":
+            return columns_of(_of_polars(schema))
+        case "duckdb" | "_duckdb" if hasattr(schema, "limit"):
+            return columns_of(_schema_of_stream(schema.limit(0)))
     if isinstance(schema, Mapping):
         return tuple(_of_mapping(str(name), type) for name, type in schema.items())
     fields = getattr(schema, "fields", None)
@@ -85,9 +93,40 @@ def columns_of(schema: Any) -> tuple[TableColumn, ...]:
         return tuple(TableColumn(one.name, str(one.type), of_column(one.type)) for one in schema)
     if hasattr(schema, "schema"):
         return columns_of(schema.schema)
+    if hasattr(schema, "__arrow_c_stream__"):
+        return columns_of(_schema_of_stream(schema))
     raise TypeError(
         "schema: give a dictionary of types by column, an Arrow schema, or that of a DataFrame"
     )
+
+
+def _of_pandas(frame: Any) -> Iterator[TableColumn]:
+    """The columns of a data frame; one with values of several kinds has no type."""
+    import pyarrow as pa
+
+    for place, name in enumerate(frame.columns):
+        try:
+            type = pa.Array.from_pandas(frame.iloc[:, place]).type
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            yield TableColumn(str(name), "values of several kinds", None)
+        else:
+            yield TableColumn(str(name), str(type), of_column(type))
+
+
+def _of_polars(schema: Any) -> Any:
+    """The Arrow schema of a frame of polars, also a lazy one, or of its schema."""
+    import polars
+
+    known = schema.collect_schema() if hasattr(schema, "collect_schema") else schema
+    if not isinstance(known, Mapping):
+        return known
+    return _schema_of_stream(polars.DataFrame(schema=known))
+
+
+def _schema_of_stream(table: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_stream(table).schema
 
 
 def _of_mapping(name: str, type: Any) -> TableColumn:
