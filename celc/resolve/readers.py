@@ -16,11 +16,14 @@ from celc.core.formula import AttributeDeclaration, EventType, Stream
 from celc.core.traversal import formulas_in, with_types_and_windows
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import queries as messages
+from celc.diagnostics.messages.wording import quoted
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 
 START_TIME = "start_time"
 """The attribute of a row that says when its match starts."""
+
+_ORDINARY = "read a query with an ordinary SELECT list"
 
 ORDERED = (*core.NUMBERS, *core.TIMES)
 """The types of order columns that tell how long an event lasts."""
@@ -29,13 +32,13 @@ ORDERED = (*core.NUMBERS, *core.TIMES)
 @frozen
 class QueryRows:
     """The rows of a query as events: `stream` has one event type; `places` are those of its
-    attributes. `why_not` says why the rows cannot be read, else it is empty."""
+    attributes. `why_not` says why the rows cannot be read, and what to do; else both are empty."""
 
     stream: Stream
     places: Mapping[str, Span]
     order_by: tuple[AttributeDeclaration, ...]
     place: Span
-    why_not: str = ""
+    why_not: tuple[str, str] = ("", "")
     twice: str = ""
     off_clock: bool = False
     """Whether no time of the order column tells when they are known, because of an absence."""
@@ -94,19 +97,29 @@ def columns_of_rows(query: core.Query) -> tuple[AttributeDeclaration, ...]:
     return tuple(attribute for attribute, _ in _attributes(query, query.span))
 
 
-def why_rows_are_not_read(query: core.Query) -> str:
-    """Why no query can read the rows of this kind of query; empty where one can."""
+def why_rows_are_not_read(query: core.Query) -> tuple[str, str]:
+    """Why no query can read the rows of this kind of query, and what to do; empty where one can."""
     if query.total is not None:
-        return "they are totals (TOTAL) and no matches"
+        return "they are totals (TOTAL) and no matches", _ORDINARY
     if query.uncertain is not None:
-        return "each has a confidence (uncertain time)"
+        return (
+            "each has a confidence (uncertain time)",
+            "read a query over streams without UNCERTAIN",
+        )
     if query.collapsed:
-        return "each stands for many matches (COLLAPSED)"
+        return "each stands for many matches (COLLAPSED)", _ORDINARY
     if query.parameters is not None:
-        return "each belongs to a row of a parameter set (FOR EACH)"
-    if any(one.is_rest for stream in query.streams for one in stream.event_types):
-        return "its streams have EVENT OTHER, which would stand for the types of other queries"
-    return ""
+        return (
+            "each belongs to a row of a parameter set (FOR EACH)",
+            "read a query without FOR EACH",
+        )
+    rest = [one.name for one in query.streams if any(event.is_rest for event in one.event_types)]
+    if rest:
+        return (
+            "its streams have EVENT OTHER, which would stand for the types of other queries",
+            f"leave EVENT OTHER {{}} out of stream {quoted(rest)}: declare the event types",
+        )
+    return "", ""
 
 
 # --- streams whose events last --------------------------------------------------------------------

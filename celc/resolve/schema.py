@@ -421,8 +421,8 @@ def _readable(query: syntax.Query, declarations: Declarations) -> list[str]:
 
 def _check_rows(rows: QueryRows, name: syntax.Name, found: Diagnostics) -> None:
     """Report why the rows of a query cannot be read."""
-    if rows.why_not:
-        found.add(messages.unreadable(name.text, rows.why_not, name.span, rows.place))
+    if any(rows.why_not):
+        found.add(messages.unreadable(name.text, *rows.why_not, name.span, rows.place))
     elif rows.twice:
         place = rows.places[rows.twice]
         found.add(messages.attribute_twice(name.text, rows.twice, name.span, place))

@@ -24,10 +24,9 @@ def reads_later(name: str, span: Span, place: Span) -> Diagnostic:
     return error("query-order", span, message, hint, related=related)
 
 
-def unreadable(name: str, why: str, span: Span, place: Span) -> Diagnostic:
-    """`FROM totals`, where `totals` is a query with TOTAL."""
+def unreadable(name: str, why: str, hint: str, span: Span, place: Span) -> Diagnostic:
+    """`FROM totals`, where `totals` is a query with TOTAL; `hint`: what to do."""
     message = f"the rows of query {quote(name)} cannot be events, because {why}"
-    hint = "read a query with an ordinary SELECT list"
     related = (Related(place, "the query that is read"),)
     return error("unreadable-query", span, message, hint, related=related)
 

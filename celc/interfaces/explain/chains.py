@@ -86,7 +86,7 @@ def _query_lines(level: Level) -> list[str]:
 
 
 def _rows(query: core.Query) -> str:
-    why_not = why_rows_are_not_read(query)
+    why_not, _ = why_rows_are_not_read(query)
     if why_not:
         return f"no query can read its rows: {why_not}"
     columns = ", ".join(f"{one.name} {one.type.value}" for one in columns_of_rows(query))
