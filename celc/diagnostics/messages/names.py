@@ -369,9 +369,11 @@ def unknown_attribute(
     span: Span,
     of_type: tuple[str, ...] = (),
     fixes: tuple[Fix, ...] = (),
+    end: str = "",
 ) -> Diagnostic:
     """`x.prize`; `types` are those that x can bind, `attributes` what they have. `of_type`: the
-    help where the type of an event is meant, as in `x.type = 'A'`."""
+    help where the type of an event is meant, as in `x.type = 'A'`. `end`: of rows of queries, the
+    attribute that is their end."""
     message = (
         f"no event type that label {quote(label)} can bind has an attribute {quote(attribute)}"
     )
@@ -384,6 +386,9 @@ def unknown_attribute(
     elif len(types) == 1:
         message = f"events of type {quoted(types)} have no attribute {quote(attribute)}"
     fixes = fixes or guessed(attribute, attributes, span)
+    if end and attribute.lower() == "end_time":
+        told = (f"the end of a row is its order column: write {written(end)}", *told[-1:])
+        fixes = (Fix(span, written(end)),)
     if not of_type and attribute.upper() in _OF_CELC:
         told, fixes = (*_OF_CELC[attribute.upper()], *told[-1:]), ()
     return error("unknown-attribute", span, message, *told, fixes=fixes)

@@ -153,7 +153,9 @@ def _type_in(
             text, span = site.found.source.text, attribute.span
             site.found.add(
                 names_with_signs_around(text, span, offered)
-                or names.unknown_attribute(attribute.text, label, of_types, offered, span)
+                or names.unknown_attribute(
+                    attribute.text, label, of_types, offered, span, end=_end_of_row(mask, site)
+                )
             )
         return None
     if lacking:
@@ -163,6 +165,15 @@ def _type_in(
             )
         )
     return schema.types[attribute.text]
+
+
+def _end_of_row(mask: int, site: Site) -> str:
+    """The attribute that is the end of rows, where all these events are rows of queries; else
+    empty."""
+    ends = {rows.stream.event_types[0]: rows.order_by for _, rows in site.schema.read}
+    found = {one.name for kind in site.schema.types_of(mask) for one in ends.get(kind, ())[:1]}
+    is_row = all(ends.get(kind) for kind in site.schema.types_of(mask))
+    return min(found) if found and is_row else ""
 
 
 # --- expressions ----------------------------------------------------------------------------------
