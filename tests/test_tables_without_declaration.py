@@ -166,6 +166,19 @@ def test_a_schema_of_spark_or_of_texts() -> None:
     assert columns_of(unknown)[0].type is None
 
 
+class _AnyName:
+    """Any name is one of its columns, as of a DataFrame of Spark Connect, which asks nobody."""
+
+    schema = pa.schema({"v": pa.int64()})
+
+    def __getattr__(self, name: str) -> object:
+        return object()
+
+
+def test_a_frame_that_seems_to_have_all_names_is_known_by_its_schema() -> None:
+    assert [one.name for one in columns_of(_AnyName())] == ["v"]
+
+
 @pytest.mark.parametrize(
     "type", ["FOO", "LONG, b: INT", "", "PRIMARY_TIME", "INT }, EVENT u { b: INT"]
 )

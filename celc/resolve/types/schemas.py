@@ -86,13 +86,13 @@ def columns_of(schema: Any) -> tuple[TableColumn, ...]:
             return columns_of(_schema_of_stream(schema.limit(0)))
     if isinstance(schema, Mapping):
         return tuple(_of_mapping(str(name), type) for name, type in schema.items())
+    if hasattr(schema, "schema"):  # first: a DataFrame of Connect seems to have all other names
+        return columns_of(schema.schema)
     fields = getattr(schema, "fields", None)
     if fields is not None and not callable(fields):
         return tuple(_of_spark(one.name, one.dataType) for one in fields)
     if hasattr(schema, "names") and callable(getattr(schema, "field", None)):
         return tuple(TableColumn(one.name, str(one.type), of_column(one.type)) for one in schema)
-    if hasattr(schema, "schema"):
-        return columns_of(schema.schema)
     if hasattr(schema, "__arrow_c_stream__"):
         return columns_of(_schema_of_stream(schema))
     raise TypeError(
