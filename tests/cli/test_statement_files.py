@@ -126,7 +126,9 @@ def test_what_duckdb_refuses(folder: Path, capsys: Any) -> None:
     )
     Path("q.cel").write_text("CREATE STREAM S { EVENT A { id: INT } }\nSELECT * WHERE A")
     assert main(["run", "q.cel", "quotes.csv", "--table", "a=b.csv"]) == 2
-    assert "--table is for a .sql file" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--table is for a .sql file" in said
+    assert "the rows of FOR EACH by --parameters a=b.csv" in said
 
 
 def test_statements_are_checked(folder: Path, capsys: Any) -> None:

@@ -279,7 +279,11 @@ def _svg(dot: str) -> str:
 def _run(arguments: argparse.Namespace) -> int:
     is_sql = language_of(arguments.source) is ROW_PATTERNS
     if arguments.table and not is_sql:
-        raise CommandProblem("--table is for a .sql file with a whole statement")
+        raise CommandProblem(
+            "--table is for a .sql file with a whole statement; of a query, files of events are "
+            "named without an option, and the rows of FOR EACH by --parameters "
+            f"{arguments.table[0]}"
+        )
     if not arguments.table and all(name.endswith(SUFFIX) for name in arguments.events):
         arguments.events += project.events_for(arguments.source)
     if not arguments.table and not arguments.events:
