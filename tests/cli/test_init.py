@@ -258,6 +258,16 @@ def test_a_column_that_looks_like_the_types_is_proposed(run: Any, tmp_path: Path
     assert "-- 'action' looks like a column of event types: --type-column action\n" in text
 
 
+def test_a_column_of_keys_does_not_look_like_the_types(run: Any, tmp_path: Path) -> None:
+    """It has few values, each often, as well."""
+    for key in ("user_id", "card", "deviceId", "customer"):
+        (tmp_path / "e.csv").write_text(f"{key},page\n" + "u1,cart\nu2,pay\n" * 4)
+        text = run("init", "e.csv")[1]
+        assert "-- 'page' looks like a column of event types: --type-column page\n" in text
+        (tmp_path / "e.csv").write_text(f"{key},v\n" + "u1,1\nu2,2\n" * 4)
+        assert "looks like" not in run("init", "e.csv")[1]
+
+
 def test_it_writes_a_file_and_names_it(run: Any, tmp_path: Path) -> None:
     (tmp_path / "my events.csv").write_text("type,v\nA,1\nB,2\n")
     assert run("init", "my events.csv", "-o", "q.cel", "--name", "Shop") == (0, "", "")

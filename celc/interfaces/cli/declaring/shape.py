@@ -21,6 +21,10 @@ _FEW = 50  # values of a column that may be that of the event types
 _NAMED_LIKE_TYPES = re.compile(
     r"(?i)(^|[._ ])(event|kind|type|action|category|op|status|name|class)"
 )
+_NAMED_LIKE_KEYS = re.compile(
+    r"(?i)(^|[._ ])(user|customer|client|account|card|device|sensor|machine|host|symbol|country"
+    r"|city|key|id|uuid)([._ ]?id)?$"
+)
 _NAMED_LIKE_TIMES = re.compile(
     r"(?i)(^|[._ ])(ts|time|timestamp|date|datetime|at|when|epoch|created)"
 )
@@ -172,11 +176,13 @@ def _events(
 
 
 def _like_types(table: pa.Table, columns: Mapping[str, str]) -> tuple[str, ...]:
-    """The columns that look like one of event types: texts, few of them, and each often."""
+    """The columns that look like one of event types: texts, few of them, and each often; none whose
+    name says that it tells customers or devices apart."""
     found = []
     for name, type in columns.items():
         column = table.column(name)
-        if type == "STRING" and column.null_count * 2 < len(column):
+        is_key = _NAMED_LIKE_KEYS.search(name) is not None
+        if type == "STRING" and not is_key and column.null_count * 2 < len(column):
             values = pc.count_distinct(column).as_py()
             if values <= _FEW and values * 2 <= len(column):
                 found.append((not _NAMED_LIKE_TYPES.search(name), values < 2, name))
