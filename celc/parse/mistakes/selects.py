@@ -3,9 +3,10 @@ where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
-from celc.parse.mistakes.place import Place
+from celc.parse.mistakes.place import CLOSERS, COMPARISONS, STRATEGIES, Place
 from celc.parse.mistakes.surroundings import labels
 from celc.parse.mistakes.tokens import shortened
+from celc.parse.tables import END
 from celc.parse.tokens import keyword_of
 
 
@@ -93,6 +94,49 @@ def name_without_as(place: Place) -> Diagnostic | None:
     hint = f"write AS {name}"
     fixes = [Fix(place.found.span, f"AS {name}")]
     return error("missing-as", place.found.span, message, hint, fixes=fixes)
+
+
+_OF_CONDITIONS = ("IN", "LIKE", "RLIKE", "BETWEEN", "IS", "NOT")
+_BEFORE_ITEMS = STRATEGIES | {"FIRST", "LONGEST", "DISJOINT", "FLAT", "TOTAL"}
+
+
+def condition_as_item(place: Place) -> Diagnostic | None:
+    """`SELECT v.price > 3 AS dear`."""
+    is_condition = place.found.type in COMPARISONS or keyword_of(place.found) in _OF_CONDITIONS
+    if not is_condition or not _in_select(place):
+        return None
+    start, end = _item(place)
+    if place.opener not in (None, start) or not start <= place.index < end:
+        return None
+    name = "" if keyword_of(place.token(end)) != "AS" else f" AS {place.token(end + 1).text}"
+    span = place.span(start, end)
+    written = f"CASE WHEN {place.raw(start, end)} THEN TRUE ELSE FALSE END"
+    message = "a condition is no item of SELECT"
+    hint = f"write {shortened(written)}{name or ' AS name'}"
+    fixes = [Fix(span, written)] if name else []
+    return error("condition-in-select", span, message, hint, fixes=fixes)
+
+
+def _item(place: Place) -> tuple[int, int]:
+    """Where the item of SELECT begins and ends (behind it) to which the found token belongs."""
+    start, depth = place.statement_start, 0
+    for index in range(place.statement_start, place.index):
+        token = place.tokens[index]
+        depth += (token.type in CLOSERS) - (token.type in CLOSERS.values())
+        if not depth and (token.type == "COMMA" or keyword_of(token) == "SELECT"):
+            start = index + 1
+    while keyword_of(place.token(start)) in _BEFORE_ITEMS and place.token(start + 1).type != "LPAR":
+        start += 1
+    end = place.index
+    while place.token(end).type != END:
+        token = place.token(end)
+        depth += (token.type in CLOSERS) - (token.type in CLOSERS.values())
+        if not depth and (
+            token.type == "COMMA" or keyword_of(token) in ("AS", "FROM", "WHERE", "FOR")
+        ):
+            break
+        end += 1
+    return start, end
 
 
 def nothing_selected(place: Place) -> Diagnostic | None:

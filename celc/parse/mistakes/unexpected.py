@@ -79,6 +79,7 @@ _CASES = (
     selects.star_in_list,
     selects.name_without_as,
     selects.nothing_selected,
+    selects.condition_as_item,
     clauses.selector_without_items,
     clauses.late_declaration,
     missing.missing_by,
