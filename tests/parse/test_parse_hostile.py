@@ -292,5 +292,6 @@ def test_what_is_expected_could_have_followed(pieces: list[str]) -> None:
         token.text = "A" if token.type == "NAME" else token.text
     for terminal in TERMINALS:
         again = Machine(QueryBuilder(diagnostics))
-        fits = again.run([*before, Token(terminal, "1", 0, 0)], 0) is None
+        tried = [*before, Token(terminal, "1", 0, 0), Token(END, "", 0, 0)]
+        fits = again.run(tried, 0, len(before) + 1) is None
         assert fits == (terminal in accepted), terminal
