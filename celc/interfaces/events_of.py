@@ -73,8 +73,9 @@ def _keys_of(
         )
     if not labels:
         raise ValueError(
-            "the matches have no labels that are lists of their events, as SELECT FLAT and totals "
-            "have none: leave FLAT out of SELECT"
+            "the matches have no labels that are lists of their events, as a SELECT of values, "
+            "SELECT FLAT and totals have none: select labels, as in SELECT x, x.a AS a, and leave "
+            "FLAT out of SELECT"
         )
     for name in (MATCH_ID, LABEL):
         if name in events:
