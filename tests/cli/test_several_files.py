@@ -325,3 +325,19 @@ def test_options_stand_before_and_between_events(folder: Path, capsys: Any) -> N
     with pytest.raises(SystemExit):
         main(["run", query, "--format", "json", "one.csv", "--no-such"])
     assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_a_query_that_another_reads_warns_once(
+    tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """It is run for its own answer, and for that of its reader."""
+    monkeypatch.chdir(tmp_path)
+    declared = "CREATE STREAM S { EVENT A { v: INT, ts: PRIMARY_TIME } }\n"
+    one = "QUERY one: SELECT a.v AS v FROM S WHERE A AS a\n"
+    two = "QUERY two: SELECT x.v AS v FROM one WHERE one AS x ; one WITHIN 1 HOUR\n"
+    Path("q.cel").write_text(declared + one + two)
+    Path("e.csv").write_text("type,v,ts\nA,1,2026-07-01 12:00:00\nB,2,2026-07-01 12:01:00\n")
+    assert main(["run", "q.cel", "e.csv", "--format", "json"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == len({*told})
+    assert sum("a type that none of its streams declares" in line for line in told) == 1

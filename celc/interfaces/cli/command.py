@@ -69,7 +69,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     try:
         parsed = _parsed(arguments)
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _shown_once()
             return _COMMANDS[parsed.command](parsed)
     except SettingsError as problem:
         tell(str(problem))
@@ -116,8 +116,17 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         raise
 
 
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    tell(f"celc: warning: {visible(str(message))}")
+def _shown_once() -> Callable[..., None]:
+    """What shows warnings, each text once: a query that others read is run for each of them."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        text = visible(str(message))
+        if text not in shown:
+            shown.add(text)
+            tell(f"celc: warning: {text}")
+
+    return show
 
 
 # --- commands -------------------------------------------------------------------------------------
