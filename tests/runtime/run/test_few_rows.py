@@ -15,6 +15,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow import arrays
 from celc_runtime.arrow.events import sorting
 from celc_runtime.arrow.tables import few_rows
+from celc_runtime.arrow.tables.few_in_order import rank_texts
 from celc_runtime.arrow.tables.few_rows import read_few
 from celc_runtime.plan.errors import EventError
 from celc_runtime.run.small_run import SmallRun
@@ -235,6 +236,22 @@ def test_rows_are_sorted_by_numbers_and_texts(rows: int, monkeypatch: pytest.Mon
             with monkeypatch.context() as patch:
                 patch.setattr(few_rows, "read_few", None)
                 assert told(query, table) == few
+
+
+def test_texts_are_ranked_by_their_bytes() -> None:
+    """Of all lengths around those of words, equal in some words, with bytes of 0 and of 128 on."""
+    rng = random.Random(8)
+    for _ in range(60):
+        bases = [rng.choice(["a", "b\0", "é", "漢𝄞"]) * rng.randint(0, 9) for _ in range(4)]
+        ends = ["", "a", "\0", "\0\0", "ab", "é", "\U0010ffff", "b" * 7, "b" * 8, "b" * 9]
+        texts = [rng.choice(bases) + rng.choice(ends) for _ in range(rng.randint(1, 40))] + ["x"]
+        array = pa.array(["before", *texts]).slice(1)
+        _, offsets, data = array.buffers()
+        ranks, different, spare = np.empty((3, len(texts)), np.int64)
+        first = offsets.address + 4 * array.offset
+        rank_texts(first, data.address, len(texts), ranks, different, spare)
+        order = sorted({*texts}, key=lambda text: text.encode())
+        assert [order[rank] for rank in ranks] == texts
 
 
 def _wide_pairs(first: int) -> pa.Table:

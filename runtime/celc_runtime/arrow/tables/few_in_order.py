@@ -11,7 +11,7 @@ long, and texts were compared a dozen times for each row.
 import numpy as np
 
 from celc_runtime.engine.arena.batch import END_OF_PARTS
-from celc_runtime.jit.instructions import byte_at, word_at
+from celc_runtime.jit.instructions import byte_at, long_word_at, word_at
 from celc_runtime.jit.kernels import njit
 
 _MOST_BITS = 11  # of a digit: so many counts fit into the nearest cache
@@ -82,11 +82,15 @@ def rank_texts(offsets, data, rows, ranks, different, spare):  # type: ignore[no
     for row in range(rows):
         begin = np.int64(word_at(offsets + 4 * row))
         end = np.int64(word_at(offsets + 4 * row + 4))
-        # The hash of Fowler, Noll and Vo (FNV-1a).
-        code = np.uint32(0x811C9DC5)
+        # The hash of Fowler, Noll and Vo (FNV-1a), of words as long as there are any.
+        code = np.uint64(0xCBF29CE484222325)
+        while begin + 8 <= end:
+            code = (code ^ np.uint64(long_word_at(data + begin))) * np.uint64(0x100000001B3)
+            code ^= code >> np.uint64(32)
+            begin += 8
         for place in range(begin, end):
-            code = np.uint32((code ^ byte_at(data + place)) * np.uint32(0x01000193))
-        slot = np.int64((code ^ (code >> np.uint32(15))) & np.uint32(size - 1))
+            code = (code ^ np.uint64(byte_at(data + place))) * np.uint64(0x100000001B3)
+        slot = np.int64((code ^ (code >> np.uint64(32))) & np.uint64(size - 1))
         while slots[slot] >= 0 and _compared(offsets, data, slots[slot], row) != 0:
             slot = (slot + 1) & (size - 1)
         if slots[slot] < 0:
@@ -129,7 +133,12 @@ def _compared(offsets, data, row, other):  # type: ignore[no-untyped-def]
     here, there = np.int64(word_at(offsets + 4 * row)), np.int64(word_at(offsets + 4 * other))
     length = np.int64(word_at(offsets + 4 * row + 4)) - here
     other_length = np.int64(word_at(offsets + 4 * other + 4)) - there
-    for place in range(min(length, other_length)):
+    shared, begin = min(length, other_length), np.int64(0)
+    while begin + 8 <= shared and long_word_at(data + here + begin) == long_word_at(
+        data + there + begin
+    ):
+        begin += 8
+    for place in range(begin, shared):
         one, two = byte_at(data + here + place), byte_at(data + there + place)
         if one != two:
             return -1 if one < two else 1
