@@ -32,7 +32,7 @@ from celc_runtime.arrow.events.digits import Step, Workers, coded_texts, done
 from celc_runtime.arrow.events.event_types import coding_types
 from celc_runtime.arrow.events.layout import Layout
 from celc_runtime.arrow.events.sorting import sort_columns
-from celc_runtime.engine.arena.batch import NO_INTEGERS
+from celc_runtime.engine.arena.batch import NO_INTEGERS, relevant_rows
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
@@ -46,6 +46,8 @@ _MOST_KEPT = 1 / 3  # of the rows: with more, sorting all of them takes as long
 _MOST_KEPT_OF_ONE_STREAM = 1 / 16  # of the rows without keys, which need no sort
 
 _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "LONG", "INT")  # order columns: no value is out of range
+
+_MOST_ORDERS = 2  # order columns: a time, and what tells equal times apart
 
 _FEW = 1 << 12  # rows that are looked at first: most tables show there that they do not rise
 
@@ -88,159 +90,205 @@ def thinned(program: Program, table: pa.Table, workers: Workers) -> Thinned | No
     names = {*sort_columns(plan), plan.source.type_name} & {*table.schema.names}
     if any(table.column(name).null_count for name in names):
         return None
-    orders = dict.fromkeys((*plan.source.order_by, *plan.source.tiebreak))
-    columns = [in_one_piece(table.column(name)) for name in orders]
-    if not all(map(is_whole, columns)):
+    coded = _coded(plan, table, workers)
+    keys = None if coded is None else _keys(plan, coded)
+    if coded is None or keys is None:
         return None
-    batch = _with_coded_types(plan, table, [*map(whole_values, columns)], workers)
-    keys = None if batch is None else _keys(plan, batch, workers)
-    if batch is None or keys is None:
-        return None
-    slices = workers.slices(len(batch))
-    counts = np.zeros((len(slices) + 1, keys.different), np.int64)
+    slices = _slices(coded, workers)
+    counts = np.zeros((len(slices), keys.different), np.int64)  # of the rows before each
     calls = [
-        partial(_symbols_and_counts, program, batch, keys, counts[number + 1], *one)
-        for number, one in enumerate(slices)
+        partial(_symbols_and_counts, program, keys, after, slice.pieces)
+        for slice, after in zip(slices, (*counts[1:], None), strict=True)
     ]
     try:
         symbols = workers.side_by_side(calls)
     except EventError:
         return None  # a run says what is wrong
-    share = program.kept["share"] = sum(map(np.count_nonzero, symbols)) / len(batch)
+    kept = sum(np.count_nonzero(of_piece) for of_slice in symbols for of_piece in of_slice)
+    share = program.kept["share"] = kept / len(table)
     if share > most:
         return None
     np.cumsum(counts, axis=0, out=counts)
-    some = workers.side_by_side(
+    known = [*table.schema.names, *names_read(plan)]
+    numbered = unused_name("row", known)
+    name = unused_name("position", [*known, numbered])
+    found = workers.side_by_side(
         [
-            partial(_numbered, keys, of_slice, first, before)
-            for of_slice, (first, _), before in zip(symbols, slices, counts, strict=False)
+            partial(_that_matter, keys, slice, of_slice, before)
+            for slice, of_slice, before in zip(slices, symbols, counts, strict=True)
         ]
     )
-    rows, positions = map(np.concatenate, zip(*some, strict=True))
-    return _taken(plan, batch, rows, positions, workers)
+    schema = [*coded.schema.names, numbered, name]
+    batches = [pa.RecordBatch.from_arrays(columns, schema) for some in found for columns in some]
+    return Thinned(pa.Table.from_batches(batches).combine_chunks(), numbered, name)
 
 
-def _with_coded_types(
-    plan: Plan, table: pa.Table, orders: list[np.ndarray], workers: Workers
-) -> pa.RecordBatch | None:
-    """The table in one batch, with its types coded; None: not all types are declared, or the rows
-    do not strictly ascend by numbers."""
-    if not _rises(orders, 0, min(_FEW, len(table))):
+class _Slice(NamedTuple):
+    """Rows of a table from `first` on, which one thread looks at: batches without a copy."""
+
+    first: int
+    pieces: list[pa.RecordBatch]
+
+
+def _slices(table: pa.Table, workers: Workers) -> list[_Slice]:
+    return [
+        _Slice(first, _pieces(table.slice(first, end - first)))
+        for first, end in workers.slices(len(table))
+    ]
+
+
+def _pieces(table: pa.Table) -> list[pa.RecordBatch]:
+    return [batch for batch in table.to_batches() if len(batch)]
+
+
+# --- order and types ------------------------------------------------------------------------------
+
+
+def _coded(plan: Plan, table: pa.Table, workers: Workers) -> pa.Table | None:
+    """The table with its types, and keys that are texts, as codes; None: not all types are
+    declared, or the rows do not strictly ascend by numbers."""
+    orders = [*dict.fromkeys((*plan.source.order_by, *plan.source.tiebreak))]
+    if len(orders) > _MOST_ORDERS or not all(is_whole(table.column(name)) for name in orders):
         return None
-    rises = Step([partial(_rises, orders, *one) for one in workers.slices(len(table))], all)
+    rising = table.select(orders)
+    if not _rise(_pieces(rising.slice(0, _FEW))):
+        return None
+    slices = _slices(rising, workers)
+    rises = Step([partial(_rise, slice.pieces) for slice in slices], all)
     name = plan.source.type_name
     place = table.schema.get_field_index(name)
     typing = done(None) if place < 0 else coding_types(plan, table.column(place), workers)
     do_rise, types = workers.take(rises, typing)
-    if not do_rise or (types is not None and not pa.types.is_dictionary(types.type)):
+    borders = [table.slice(slice.first - 1, 2).select(orders) for slice in slices[1:]]
+    if not do_rise or not all(_rise(_pieces(two)) for two in borders):
         return None
-    table = table if types is None else table.set_column(place, name, types)
-    (batch,) = table.combine_chunks().to_batches()
-    return batch
+    if types is not None:
+        if not pa.types.is_dictionary(types.type):
+            return None
+        table = table.set_column(place, name, types)
+    for name in plan.source.key_columns:
+        place = table.schema.get_field_index(name)
+        if pa.types.is_string(table.schema.field(place).type):
+            codes = coded_texts(in_one_piece(table.column(place)), workers)
+            table = table.set_column(place, name, codes)
+    return table
 
 
-def _rises(columns: list[np.ndarray], first: int, end: int) -> bool:
-    """Whether each of some rows comes after the one before it, in the order of columns."""
-    first = max(0, first - 1)  # the row before is compared as well
-    values = columns[0][first:end]
-    if (values[1:] < values[:-1]).any():
-        return False
-    same = first + np.flatnonzero(values[1:] == values[:-1])
-    for column in columns[1:]:
-        here, behind = column[same], column[same + 1]
-        if (behind < here).any():
+def _rise(pieces: list[pa.RecordBatch]) -> bool:
+    """Whether each row comes after the one before it, in the order of one column or two."""
+    last: tuple[int, ...] | None = None
+    for piece in pieces:
+        columns = [whole_values(column).astype(np.int64, copy=False) for column in piece.columns]
+        if last is not None and tuple(int(one[0]) for one in columns) <= last:
             return False
-        same = same[behind == here]
-    return not len(same)
+        last = tuple(int(one[-1]) for one in columns)
+        if not strictly_rise(columns[0], columns[-1]):
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def strictly_rise(values, others):  # type: ignore[no-untyped-def]
+    """Whether each row comes after the one before it, by `values`, and by `others` where these are
+    equal."""
+    for row in range(1, len(values)):
+        if values[row] <= values[row - 1] and (
+            values[row] < values[row - 1] or others[row] <= others[row - 1]
+        ):
+            return False
+    return True
 
 
 def _symbols_and_counts(
-    program: Program, batch: pa.RecordBatch, keys: _Keys, counts: np.ndarray, first: int, end: int
-) -> np.ndarray:
-    """The symbols of some rows; adds to `counts` how many of them have each key. Raises EventError
-    for what is wrong with a row."""
-    count_keys(keys.values[first:end], keys.least, counts)
-    columns = Columns(program.plan, ties_are_errors=False, layout=Layout.of(program))
-    return columns.symbols(batch.slice(first, end - first), program.classify)
+    program: Program, keys: _Keys, counts: np.ndarray | None, pieces: list[pa.RecordBatch]
+) -> list[np.ndarray]:
+    """The symbols of the rows of each piece; adds to `counts` how many of them have each key, if
+    rows follow that ask for it. Raises EventError for what is wrong with a row."""
+    found = []
+    for piece in pieces:
+        if counts is not None:
+            count_keys(*keys.of(piece), counts)
+        columns = Columns(program.plan, ties_are_errors=False, layout=Layout.of(program))
+        found.append(columns.symbols(piece, program.classify))
+    return found
 
 
 # --- positions ------------------------------------------------------------------------------------
 
 
 class _Keys(NamedTuple):
-    """The keys of rows as numbers: `values` from `least` on, of which `different` can be there;
-    values of no rows where there is no PARTITION BY."""
+    """The keys of rows as numbers, of which `different` can be there; 0: there is no PARTITION BY.
 
-    values: np.ndarray
-    least: int
+    columns: (name, its least value, how many values there can be) of each.
+    """
+
+    columns: list[tuple[str, int, int]]
     different: int
 
+    def of(self, piece: pa.RecordBatch) -> tuple[np.ndarray, int]:
+        """(whole numbers[rows], or nothing; the least that there can be)."""
+        if not self.columns:
+            return NO_INTEGERS, 0
+        ((name, least, _), *others) = self.columns
+        found = _numbers(piece.column(name))
+        for name, other, count in others:
+            values = _numbers(piece.column(name)).astype(np.int64) - other
+            found, least = (found.astype(np.int64) - least) * count + values, 0
+        return found, least
 
-def _keys(plan: Plan, batch: pa.RecordBatch, workers: Workers) -> _Keys | None:
+
+def _numbers(key: pa.Array) -> np.ndarray:
+    return numbers(key.indices if pa.types.is_dictionary(key.type) else key)[0]
+
+
+def _keys(plan: Plan, table: pa.Table) -> _Keys | None:
     """The keys of all rows; None: they are too far apart to be counted."""
-    found, count = _Keys(NO_INTEGERS, 0, 0), len(batch)
+    columns, different = [], 1
     for name in plan.source.key_columns:
-        column = batch.column(name)
-        if pa.types.is_string(column.type):
-            column = coded_texts(column, workers).indices
-        values = numbers(column)[0]
-        least, most = int(values.min()), int(values.max())
-        different = (most - least + 1) * max(1, found.different)
-        if different > count:
+        some = [_numbers(chunk) for chunk in table.column(name).chunks if len(chunk)]
+        least, most = min(int(one.min()) for one in some), max(int(one.max()) for one in some)
+        columns.append((name, least, most - least + 1))
+        different *= most - least + 1
+        if different > len(table):
             return None
-        if found.different:
-            others = found.values.astype(np.int64) - found.least
-            values, least = others * (most - least + 1) + (values.astype(np.int64) - least), 0
-        found = _Keys(values, least, different)
+    return _Keys(columns, different if columns else 0)
+
+
+def _that_matter(
+    keys: _Keys, slice: _Slice, symbols: list[np.ndarray], counts: np.ndarray
+) -> list[list[pa.Array]]:
+    """The columns of the rows of each piece whose symbol is not 0, with their numbers and
+    positions. counts: how many rows before this slice have each key."""
+    found, first = [], slice.first
+    for piece, of_rows in zip(slice.pieces, symbols, strict=True):
+        rows = relevant_rows(of_rows)
+        positions = first + rows
+        if keys.different:
+            positions = np.empty(len(rows), np.int64)
+            number_rows(*keys.of(piece), of_rows, counts, positions)
+        numbers_of_rows = whole_column(first + rows, pa.int64())
+        columns = [taken(column, whole_column(rows, pa.int64())) for column in piece.columns]
+        found.append([*columns, numbers_of_rows, whole_column(positions, pa.int64())])
+        first += len(piece)
     return found
 
 
-def _numbered(
-    keys: _Keys, symbols: np.ndarray, first: int, counts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(int64: the rows whose symbol is not 0; int64: their positions). symbols: of the rows from
-    `first` on. counts: how many rows before them have each key."""
-    if not len(keys.values):
-        rows = first + np.flatnonzero(symbols)
-        return rows, rows
-    count = np.count_nonzero(symbols)
-    rows, positions = np.empty(count, np.int64), np.empty(count, np.int64)
-    values = keys.values[first : first + len(symbols)]
-    number_rows(values, keys.least, symbols, first, counts, rows, positions)
-    return rows, positions
+@njit(nogil=True, cache=True)
+def count_keys(keys, least, counts):  # type: ignore[no-untyped-def]
+    """Add to int64[different keys] how many rows have each key; keys are numbers from `least`
+    on."""
+    for row in range(len(keys)):
+        counts[np.int64(keys[row]) - least] += 1
 
 
 @njit(nogil=True, cache=True)
-def count_keys(values, least, counts):  # type: ignore[no-untyped-def]
-    """Add to int64[keys] how many rows have each key; keys are values from `least` on."""
-    for row in range(len(values)):
-        counts[np.int64(values[row]) - least] += 1
-
-
-@njit(nogil=True, cache=True)
-def number_rows(values, least, symbols, first, counts, rows, positions):  # type: ignore[no-untyped-def]
-    """Write the rows whose symbol is not 0 (numbered from `first`), and their positions among the
-    rows of their keys. counts: as of `count_keys`, of the rows before these; written."""
+def number_rows(keys, least, symbols, counts, positions):  # type: ignore[no-untyped-def]
+    """Write the positions, among the rows of their keys, of the rows whose symbol is not 0.
+    counts: as of `count_keys`, of the rows before these; written."""
     found = 0
-    for row in range(len(values)):
-        key = np.int64(values[row]) - least
+    for row in range(len(keys)):
+        key = np.int64(keys[row]) - least
         if symbols[row] != 0:
-            rows[found] = first + row
             positions[found] = counts[key]
             found += 1
         counts[key] += 1
-
-
-def _taken(
-    plan: Plan, batch: pa.RecordBatch, rows: np.ndarray, positions: np.ndarray, workers: Workers
-) -> Thinned:
-    known = [*batch.schema.names, *names_read(plan)]
-    numbered = unused_name("row", known)
-    name = unused_name("position", [*known, numbered])
-    chosen = whole_column(rows, pa.int64())
-    columns = workers.side_by_side([partial(taken, column, chosen) for column in batch.columns])
-    table = pa.Table.from_arrays(
-        [*columns, chosen, whole_column(positions, pa.int64())],
-        [*batch.schema.names, numbered, name],
-    )
-    return Thinned(table, numbered, name)

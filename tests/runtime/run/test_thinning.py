@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,15 +88,17 @@ def _whole(query: CompiledQuery, table: pa.Table) -> pa.Table:
 
 
 @pytest.mark.parametrize("name", _TEXTS)
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("threads", "pieces"), [(1, 1), (1, 4), (3, 1), (3, 7)])
 def test_the_answer_is_that_of_all_rows(
-    name: str, threads: int, looked: list[Any], monkeypatch: pytest.MonkeyPatch
+    name: str, threads: int, pieces: int, looked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in (digits, "_ROWS_OF_A_SLICE"), (parts, "LEAST_ROWS"):
         monkeypatch.setattr(*place, 50)
     monkeypatch.setattr(thinning, "_MOST_KEPT", 0.5)
     query, table = _query(_TEXTS[name]), _table()
-    found = query.match_table(table, threads=threads)
+    cuts = np.linspace(0, len(table), pieces + 1, dtype=int)
+    some = [table.slice(first, end - first) for first, end in pairwise([0, *cuts.tolist()])]
+    found = query.match_table(pa.concat_tables(some), threads=threads)
     assert found.equals(_whole(query, table))
     assert len(found)
     ((rows, kept),) = looked
