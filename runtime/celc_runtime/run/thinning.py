@@ -39,7 +39,7 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 
-LEAST_ROWS = 1 << 16  # of a table: with fewer, what is saved is less than what it costs to look
+LEAST_ROWS = 1 << 16  # of a table: with fewer, what is saved is less than what to look costs
 
 _MOST_KEPT = 1 / 3  # of the rows: with more, sorting all of them takes as long
 
@@ -91,20 +91,22 @@ def thinned(program: Program, table: pa.Table, workers: Workers) -> Thinned | No
     if any(table.column(name).null_count for name in names):
         return None
     coded = _coded(plan, table, workers)
-    keys = None if coded is None else _keys(plan, coded)
-    if coded is None or keys is None:
+    if coded is None:
         return None
     slices = _slices(coded, workers)
+    keys = _keys(plan, coded)
+    if keys is None or keys.different * len(slices) > len(table):
+        return None  # keys are too far apart: their counts would take more than the table
     counts = np.zeros((len(slices), keys.different), np.int64)  # of the rows before each
     calls = [
-        partial(_symbols_and_counts, program, keys, after, slice.pieces)
-        for slice, after in zip(slices, (*counts[1:], None), strict=True)
+        partial(_symbols_and_counts, program, keys, after, part.pieces)
+        for part, after in zip(slices, (*counts[1:], None), strict=True)
     ]
     try:
         symbols = workers.side_by_side(calls)
     except EventError:
         return None  # a run says what is wrong
-    kept = sum(np.count_nonzero(of_piece) for of_slice in symbols for of_piece in of_slice)
+    kept = sum(np.count_nonzero(of_piece) for of_part in symbols for of_piece in of_part)
     share = program.kept["share"] = kept / len(table)
     if share > most:
         return None
@@ -114,8 +116,8 @@ def thinned(program: Program, table: pa.Table, workers: Workers) -> Thinned | No
     name = unused_name("position", [*known, numbered])
     found = workers.side_by_side(
         [
-            partial(_that_matter, keys, slice, of_slice, before)
-            for slice, of_slice, before in zip(slices, symbols, counts, strict=True)
+            partial(_that_matter, keys, part, of_part, before)
+            for part, of_part, before in zip(slices, symbols, counts, strict=True)
         ]
     )
     schema = [*coded.schema.names, numbered, name]
@@ -154,12 +156,12 @@ def _coded(plan: Plan, table: pa.Table, workers: Workers) -> pa.Table | None:
     if not _rise(_pieces(rising.slice(0, _FEW))):
         return None
     slices = _slices(rising, workers)
-    rises = Step([partial(_rise, slice.pieces) for slice in slices], all)
+    rises = Step([partial(_rise, part.pieces) for part in slices], all)
     name = plan.source.type_name
     place = table.schema.get_field_index(name)
     typing = done(None) if place < 0 else coding_types(plan, table.column(place), workers)
     do_rise, types = workers.take(rises, typing)
-    borders = [table.slice(slice.first - 1, 2).select(orders) for slice in slices[1:]]
+    borders = [table.slice(part.first - 1, 2).select(orders) for part in slices[1:]]
     if not do_rise or not all(_rise(_pieces(two)) for two in borders):
         return None
     if types is not None:
@@ -242,7 +244,7 @@ def _numbers(key: pa.Array) -> np.ndarray:
 
 
 def _keys(plan: Plan, table: pa.Table) -> _Keys | None:
-    """The keys of all rows; None: they are too far apart to be counted."""
+    """The keys of all rows; None: there can be more than there are rows."""
     columns, different = [], 1
     for name in plan.source.key_columns:
         some = [_numbers(chunk) for chunk in table.column(name).chunks if len(chunk)]
@@ -255,12 +257,12 @@ def _keys(plan: Plan, table: pa.Table) -> _Keys | None:
 
 
 def _that_matter(
-    keys: _Keys, slice: _Slice, symbols: list[np.ndarray], counts: np.ndarray
+    keys: _Keys, part: _Slice, symbols: list[np.ndarray], counts: np.ndarray
 ) -> list[list[pa.Array]]:
     """The columns of the rows of each piece whose symbol is not 0, with their numbers and
-    positions. counts: how many rows before this slice have each key."""
-    found, first = [], slice.first
-    for piece, of_rows in zip(slice.pieces, symbols, strict=True):
+    positions. counts: how many rows before this part have each key."""
+    found, first = [], part.first
+    for piece, of_rows in zip(part.pieces, symbols, strict=True):
         rows = relevant_rows(of_rows)
         positions = first + rows
         if keys.different:
