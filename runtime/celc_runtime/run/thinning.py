@@ -49,6 +49,8 @@ _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "LONG", "INT")  # order columns: no valu
 
 _MOST_ORDERS = 2  # order columns: a time, and what tells equal times apart
 
+_IMMEASURABLE = -(2**63)  # from which no window is measured, if it is in any row
+
 _FEW = 1 << 12  # rows that are looked at first: most tables show there that they do not rise
 
 
@@ -153,7 +155,8 @@ def _coded(plan: Plan, table: pa.Table, workers: Workers) -> pa.Table | None:
     if len(orders) > _MOST_ORDERS or not all(is_whole(table.column(name)) for name in orders):
         return None
     rising = table.select(orders)
-    if not _rise(_pieces(rising.slice(0, _FEW))):
+    few = _pieces(rising.slice(0, _FEW))
+    if not _rise(few) or whole_values(few[0].column(0))[0] == _IMMEASURABLE:
         return None
     slices = _slices(rising, workers)
     rises = Step([partial(_rise, part.pieces) for part in slices], all)

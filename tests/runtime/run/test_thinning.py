@@ -35,7 +35,7 @@ _TEXTS = {
 }
 _WRONG = (
     *("unsorted", "unsorted at the end", "equal rows", "undeclared", "NULL in k"),
-    *("NULL in all keys", "NULL in ts", "NULL in id", "NULL in type"),
+    *("too far from 0", "NULL in all keys", "NULL in ts", "NULL in id", "NULL in type"),
 )
 _READS_ALL = {
     "neighbours": f"SELECT * WHERE A : B {_BY_KEY}",
@@ -134,6 +134,8 @@ def _wrong(name: str) -> pa.Table:
         columns["ts"][row] += 10**6
     elif name == "unsorted at the end":
         columns["ts"][-1] = 0
+    elif name == "too far from 0":
+        columns["type"][0], columns["ts"][0] = "H", -(2**63)
     elif name == "equal rows":
         for values in columns.values():
             values.insert(row, values[row])
