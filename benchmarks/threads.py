@@ -41,8 +41,8 @@ from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.jit.kernels import compiling
 from celc_runtime.rules import any_query
 from celc_runtime.run import parts, threads
+from celc_runtime.run.prefilter import LEAST_ROWS
 from celc_runtime.run.run_of import run_of
-from celc_runtime.run.thinning import LEAST_ROWS
 
 sys.path.append(str(Path(__file__).resolve().parent / "field"))
 

@@ -23,7 +23,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow.events import ascending, digits, sorting
 from celc_runtime.plan.errors import EventError
 from celc_runtime.rules import any_query
-from celc_runtime.run import parts, ranges, thinning, threads
+from celc_runtime.run import parts, prefilter, ranges, threads
 from celc_runtime.run.by_keys import Keys, matches_by_keys, why_at_once
 from celc_runtime.run.parts import why_one_scan
 from celc_runtime.run.walk.adjoining_runs import AdjoiningRunsWalk
@@ -34,6 +34,7 @@ from celc_runtime.run.walk.window_walks import SelectorWalk
 from engines import engines, in_parts, interpreted, only_query, table_of
 from parameters import rows_table
 from queries_over_queries import source_table
+from strategies import EVERYTHING, SHORTER, Feature, random_query
 from strategies_queries import random_chain
 from test_random import TOO_LARGE
 from test_random_limits import stream_of
@@ -45,6 +46,8 @@ from celc import CelError
 from celc.options import Options
 
 THREADS = (1, 2, 3, 7)
+
+_FEATURES = (EVERYTHING | SHORTER) - {Feature.ANY, Feature.SELECTOR}
 
 
 @contextmanager
@@ -61,9 +64,9 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         answers = {place: calls[place]() for place in order}
         return [answers[place] for place in range(len(calls))]
 
-    def thinned(*arguments: Any) -> Any:
-        answer = thinning.thinned(*arguments)
-        found["thinned"] += answer is not None and len(answer.table) < len(arguments[1])
+    def prefiltered(*arguments: Any) -> Any:
+        answer = prefilter.prefiltered(*arguments)
+        found["left out"] += answer is not None and len(answer.table) < len(arguments[1])
         return answer
 
     def of_parts(*arguments: Any) -> Any:
@@ -82,7 +85,7 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         patch.setattr(ranges, "_LONGEST", 1e9)
         patch.setattr(parts, "side_by_side", side_by_side)
         patch.setattr(any_query, "answer_of_parts", of_parts)
-        patch.setattr(any_query, "thinned", thinned)
+        patch.setattr(any_query, "prefiltered", prefiltered)
         patch.setattr(any_query, "NOTED_ROWS", 1)
         # Few rows have a run of their own, which has all of them in one batch, and which a process
         # takes after some hundred calls.
@@ -95,12 +98,12 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
 
 
 @contextmanager
-def thinned_tables(query: CompiledQuery) -> Iterator[None]:
+def leaving_out(query: CompiledQuery) -> Iterator[None]:
     """Rows that cannot matter leave tables of any size, however few they are."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(any_query, "LEAST_ROWS", 0)
         for share in ("_MOST_KEPT", "_MOST_KEPT_OF_ONE_STREAM"):
-            patch.setattr(thinning, share, 1.0)
+            patch.setattr(prefilter, share, 1.0)
         query.program.kept.pop("share", None)
         yield
 
@@ -139,33 +142,26 @@ def told_by_keys(query: CompiledQuery, table: pa.Table, threads: int) -> tuple[A
     return answer, [str(one.message) for one in caught]
 
 
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two answers, or errors, are the same; as texts, where NaN is equal to nothing."""
+    if isinstance(one, str) or isinstance(other, str):
+        return bool(one == other)
+    return one.equals(other) or repr(one.to_pylist()) == repr(other.to_pylist())
+
+
 def compare(query: CompiledQuery, table: pa.Table, note: str, **more: Any) -> str:
-    """Compare the answers of all numbers of threads; returns what came of it."""
+    """Compare the answers of all numbers of threads, with rows left out, and by ranges of keys;
+    returns what came of it."""
     one, *others = (told(query, table, count, **more) for count in THREADS)
-    for count, other in zip(THREADS[1:], others, strict=True):
-        same = one[0] == other[0] if isinstance(one[0], str) else one[0].equals(other[0])
-        if not same:
-            # As texts, because NaN is equal to nothing.
-            rows = [x if isinstance(x, str) else repr(x.to_pylist()) for x in (one[0], other[0])]
-            assert rows[1] == rows[0], f"{count} threads: {note} {table}"
-        assert one[1] == other[1], f"{count} threads: {other[1]} for {one[1]}\n{note}"
+    ways = [(f"{count} threads", other) for count, other in zip(THREADS[1:], others, strict=True)]
     if not more:
-        with thinned_tables(query):
-            for count in (1, 2):
-                other = told(query, table, count)
-                texts = isinstance(one[0], str) or isinstance(other[0], str)
-                same = one[0] == other[0] if texts else one[0].equals(other[0])
-                assert same or repr(other[0].to_pylist()) == repr(one[0].to_pylist()), (
-                    f"thinned: {other[0]}\nfor {one[0]}\n{note} {table.to_pydict()}"
-                )
-                assert one[1] == other[1], f"thinned: {other[1]} for {one[1]}\n{note}"
+        with leaving_out(query):
+            ways += [("rows left out", told(query, table, count)) for count in (1, 2)]
     if not more and not why_at_once(query.plan):
-        for count in (1, 2):
-            other = told_by_keys(query, table, count)
-            texts = isinstance(one[0], str) or isinstance(other[0], str)
-            same = one[0] == other[0] if texts else one[0].equals(other[0])
-            assert same, f"ranges of keys: {other[0]}\nfor {one[0]}\n{note} {table}"
-            assert one[1] == other[1], f"ranges of keys: {other[1]} for {one[1]}\n{note}"
+        ways += [("ranges of keys", told_by_keys(query, table, count)) for count in (1, 2)]
+    for way, other in ways:
+        assert _are_same(one[0], other[0]), f"{way}: {other[0]}\nfor {one[0]}\n{note} {table}"
+        assert one[1] == other[1], f"{way}: {other[1]} for {one[1]}\n{note}"
     if isinstance(one[0], str):
         return "error"
     return "rows" if len(one[0]) else "no rows"
@@ -199,6 +195,25 @@ def _check_one(rng: random.Random) -> Iterator[str]:
         yield f"compact {compare(query, table, text, compact=True)}"
         limit = rng.randint(1, 9)
         yield compare(query, table, text, max_matches=limit)
+
+
+def check_left_out(seed: int) -> Counter[str]:
+    """Queries without absences, most of which do not need all rows, and events in order."""
+    rng = random.Random(seed)
+    text = random_query(rng, _FEATURES, depth=rng.choice((1, 2, 3)))
+    with small_parts(rng) as found:
+        try:
+            with interpreted():
+                matchers = engines(text, Options(("ts",)))
+        except CelError:
+            return found
+        query = only_query(rng.choice([*matchers.values()]))
+        for _ in range(2):
+            table = table_of(query.plan, stream_of(rng, text))
+            times = pa.array(range(len(table))).cast(table.schema.field("ts").type)
+            rising = table.set_column(table.column_names.index("ts"), "ts", times)
+            found[compare(query, rising, f"seed {seed}: {text}")] += 1
+    return found
 
 
 def _check_chain(rng: random.Random) -> Iterator[str]:
@@ -262,6 +277,13 @@ def test_parts_are_together_the_whole(seeds: int) -> None:
     assert found["rows"] >= 21 * seeds // 24, found
     assert found["compact rows"] >= 4 * seeds // 12 - 2, found
     assert found["tables"] >= 21 * seeds // 12, found
+
+
+@pytest.mark.parametrize("seeds", [25, pytest.param(500, marks=pytest.mark.long)])
+def test_rows_that_cannot_matter_are_left_out(seeds: int) -> None:
+    found = sum(map(check_left_out, range(seeds)), Counter())
+    assert found["left out"] >= seeds, found
+    assert found["rows"] >= seeds // 2, found
 
 
 def test_starts_beside_events_have_one_order() -> None:

@@ -29,11 +29,11 @@ from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import Reads, ReadsParts, ReadsRanges, read_all, read_with_positions
 from celc_runtime.run.parts import ROWS_THAT_PAY, NewRun, answer_of_parts, parts_of, threads_of
+from celc_runtime.run.prefilter import LEAST_ROWS, can_prefilter, prefiltered
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.seen import warn_at_the_end
 from celc_runtime.run.small_run import matches_of_few
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
-from celc_runtime.run.thinning import LEAST_ROWS, can_thin, thinned
 from celc_runtime.run.threads import workers_of
 from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.run.walk.walks import NOTED_ROWS
@@ -178,8 +178,8 @@ def matches_of_table(
         found = _of_few(program, table, first)
         if found is not None:
             return found
-    thins = options is PLAIN and not first.ends_early
-    rows, count = _ordered(program, plan, table, threads, thins=thins)
+    prefilters = options is PLAIN and not first.ends_early
+    rows, count = _ordered(program, plan, table, threads, prefilters=prefilters)
     # A search that ends after some matches is one that begins with the first event.
     answer = None if first.ends_early else _in_parts(program, rows, options, count, ordered_run)
     if answer is not None:
@@ -224,16 +224,16 @@ def _read_as_few(program: Program, schema: pa.Schema) -> FewRows | None:
 
 
 def _ordered(
-    program: Program, plan: Plan, table: pa.Table, threads: int | None, *, thins: bool = False
+    program: Program, plan: Plan, table: pa.Table, threads: int | None, *, prefilters: bool = False
 ) -> tuple[Sorted, int]:
     """A table of events in the order of the plan by which they are read, and the number of threads
-    that sort and read it, of those that are given (None: as many as pay). thins: rows that cannot
-    matter may be left out."""
+    that sort and read it, of those that are given (None: as many as pay). prefilters: rows that
+    cannot matter may be left out."""
     count = threads_of(len(table), threads, ROWS_THAT_PAY)
     workers = workers_of(count)
-    is_large = thins and len(table) >= LEAST_ROWS and can_thin(program)
+    is_large = prefilters and len(table) >= LEAST_ROWS and can_prefilter(program)
     if is_large and _read_as_few(program, table.schema) is not None:
-        found = thinned(program, table, workers)
+        found = prefiltered(program, table, workers)
         if found is not None:
             rows = order_for(plan, found.table, workers=workers)
             return rows._replace(numbered=found.numbered, positions=found.positions), count

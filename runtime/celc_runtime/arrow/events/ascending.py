@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import is_whole, numbers, order_of_neighbours, plain, sortable
+from celc_runtime.arrow.arrays import (
+    is_whole,
+    numbers,
+    order_of_neighbours,
+    plain,
+    sortable,
+    whole_values,
+)
 from celc_runtime.arrow.events.digits import ALONE, Step, Workers, done
 from celc_runtime.engine.arena.batch import disorder
+from celc_runtime.jit.kernels import njit
 
 _FEW = 1 << 12  # rows that are looked at first
 
@@ -73,6 +81,32 @@ def increasing(column: pa.Array | pa.ChunkedArray, workers: Workers) -> Step:
 def _is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether a column has whole numbers of 64 bits with a sign, as kernels compare them."""
     return is_whole(column) and column.type != pa.uint64()
+
+
+def rise(pieces: Sequence[pa.RecordBatch]) -> bool:
+    """Whether each row comes after the one before it, in the order of one column of whole numbers
+    or times, or of two. No piece is empty."""
+    last: tuple[int, ...] | None = None
+    for piece in pieces:
+        columns = [whole_values(column).astype(np.int64, copy=False) for column in piece.columns]
+        if last is not None and tuple(int(one[0]) for one in columns) <= last:
+            return False
+        last = tuple(int(one[-1]) for one in columns)
+        if not strictly_rise(columns[0], columns[-1]):
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def strictly_rise(values, others):  # type: ignore[no-untyped-def]
+    """Whether each row comes after the one before it, by `values`, and by `others` where these are
+    equal."""
+    for row in range(1, len(values)):
+        if values[row] <= values[row - 1] and (
+            values[row] < values[row - 1] or others[row] <= others[row - 1]
+        ):
+            return False
+    return True
 
 
 def is_sorted(columns: Sequence[pa.Array]) -> bool:

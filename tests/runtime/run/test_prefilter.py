@@ -13,7 +13,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.arrow.events import digits
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.rules import any_query
-from celc_runtime.run import parts, thinning
+from celc_runtime.run import parts, prefilter
 from engines import interpreted, only_query
 
 import celc
@@ -67,17 +67,17 @@ def _table(rows: int = 3_000, keys: int = 9) -> pa.Table:
 
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int | None]]:
-    """Tables of any size are thinned; (rows before, rows after; None: all are read) of each."""
+    """Tables of any size are prefiltered; (rows before, rows after; None: all are read) of each."""
     found: list[tuple[int, int | None]] = []
 
-    def thinned(program: Any, table: pa.Table, workers: Any) -> Any:
-        answer = thinning.thinned(program, table, workers)
+    def prefiltered(program: Any, table: pa.Table, workers: Any) -> Any:
+        answer = prefilter.prefiltered(program, table, workers)
         found.append((len(table), None if answer is None else len(answer.table)))
         return answer
 
     monkeypatch.setattr(any_query, "MOST_ROWS_READ", 0)
     monkeypatch.setattr(any_query, "LEAST_ROWS", 1)
-    monkeypatch.setattr(any_query, "thinned", thinned)
+    monkeypatch.setattr(any_query, "prefiltered", prefiltered)
     return found
 
 
@@ -94,7 +94,7 @@ def test_the_answer_is_that_of_all_rows(
 ) -> None:
     for place in (digits, "_ROWS_OF_A_SLICE"), (parts, "LEAST_ROWS"):
         monkeypatch.setattr(*place, 50)
-    monkeypatch.setattr(thinning, "_MOST_KEPT", 0.5)
+    monkeypatch.setattr(prefilter, "_MOST_KEPT", 0.5)
     query, table = _query(_TEXTS[name]), _table()
     cuts = np.linspace(0, len(table), pieces + 1, dtype=int)
     some = [table.slice(first, end - first) for first, end in pairwise([0, *cuts.tolist()])]
