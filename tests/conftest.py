@@ -12,6 +12,8 @@ os.environ["CELC_VERIFY"] = "1"
 # Hundreds of processes are started here. Each would make the bytecode of both packages anew, which
 # takes longer than most of what they are started for.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Else Hypothesis imports the plugins that other packages have for it, as Trio's, in each process.
+os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
 if os.environ.get("CELC_TEST_SPARK"):
     # Neither here nor in the workers: what the tests of on_spark run on some rows takes longer to
     # compile.
@@ -156,10 +158,11 @@ def _is_fresh() -> bool:
 def pytest_collection_finish() -> None:
     """What is there now stays: thousands of tests and the packages. To look at it over and over for
     garbage took a seventh of the time of all tests. What tests keep took a tenth, so objects that
-    are older than some hundred thousand others are looked at seldom."""
+    are older than a million others are looked at seldom, and young ones by fifty thousand: by ten
+    thousand it still took a fortieth."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 50, 20)
+    gc.set_threshold(50_000, 20, 100)
 
 
 _LONGEST = ("test_on_spark", "spark", "test_random_across")
