@@ -89,6 +89,7 @@ def test_users_without_a_home_have_folders_of_their_own(place: Path) -> None:
         assert (place / f"celc-{user}").stat().st_uid == user
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_made_is_one_warning(place: Path) -> None:
     closed = place / "closed"
     closed.mkdir(mode=0o755)

@@ -169,6 +169,7 @@ def test_a_standalone_module_needs_nothing_else(tmp_path: Path) -> None:
     assert json.loads(found) == _expected()
 
 
+@pytest.mark.long
 def test_ten_queries_standalone(tmp_path: Path) -> None:
     cases = some_cases(40)[::4]
     for number, case in enumerate(cases):
@@ -201,7 +202,9 @@ print(json.dumps(answers))
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.long
 def test_a_standalone_module_loads_by_its_path_alone(tmp_path: Path) -> None:
+    """In the suite `test_a_standalone_module_is_sent_with_a_query` does so."""
     (tmp_path / "q_udf.py").write_text(standalone(celc.compile(_QUERY).source))
     script = """
 import importlib.util
