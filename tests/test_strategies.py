@@ -1,4 +1,7 @@
-"""Generated queries are valid, stay within their features, and match something often enough."""
+"""Generated queries are valid, stay within their features, and match something often enough.
+
+In the long run: they are tests of what draws queries, and find no fault of celc.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ from strategies import (
     random_stream,
     streams,
 )
+
+pytestmark = pytest.mark.long
 
 WORK_LIMIT = 100_000
 

@@ -1,4 +1,7 @@
-"""Queries with conditions across labels: each kind of them is drawn often enough."""
+"""Queries with conditions across labels: each kind of them is drawn often enough.
+
+In the long run: they are tests of what draws queries, and find no fault of celc.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from strategies import ACROSS, LOOKING_BACK, Feature, random_query
 from strategies_across import wide_stream
 
 import celc
+
+pytestmark = pytest.mark.long
 
 DRAWS = 600
 WORK_LIMIT = 100_000
