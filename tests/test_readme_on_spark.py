@@ -1,7 +1,9 @@
 """The README's scripts for Spark, run as a reader runs them: as printed, each in a new process.
 
-The other tests of documents run in a session that has the settings which the tests need. A reader
-has none of them, so what a script does not set itself is missing here too.
+The other tests of documents run in a session that has the settings which the tests need, the
+README's job among them (`on_spark/test_spark_scripts.py`). A reader has none of them, so what a
+script does not set itself is missing here too. To start a session takes Spark as long as a seventh
+of all its tests, so this is left to the long run.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def test_the_readme_shows_both_scripts() -> None:
     assert list(_shown()) == ["job.py", "stream.py"]
 
 
-@pytest.mark.each(2)
+@pytest.mark.long
 @pytest.mark.parametrize("script", _shown())
 def test_script(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

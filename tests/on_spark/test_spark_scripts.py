@@ -48,8 +48,9 @@ def _scripts(page: str) -> list[Block]:
     return [block for block in plain if not any(part in block.text for part in _PARSED_ONLY)]
 
 
-_WITH_SCRIPTS = [page for page in _PAGES if _scripts(page) and page != "README.md"]
-"""The README's scripts run as printed, in sessions of their own (`test_readme_on_spark.py`)."""
+_WITH_SCRIPTS = [page for page in _PAGES if _scripts(page)]
+"""In the long run the README's two scripts also run as printed, in sessions of their own
+(`test_readme_on_spark.py`)."""
 
 
 @long_over_connect
