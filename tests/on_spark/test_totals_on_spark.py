@@ -37,16 +37,16 @@ _ROUTES = list(ROUTES)
 
 def _cases(route: str) -> list[Case]:
     """A share of the cases for each route, without those that no list of matches answers."""
-    found = []
-    for stem in ("28-totals", "29-collapsed", "40-first"):
-        for case in load_cases(stem, CASES / "totals"):
-            one = only_query(matcher(case.query, case.ties, case.at_end))
-            is_long = int(case.name[-3:]) <= 16
-            listed = not isinstance(one.program.listing, Counted | United)
-            if case.run_error is None and not (is_long and listed) and _has_ts(case):
-                found.append(case)
+    stems = "28-totals", "29-collapsed", "40-first"
+    every = [case for stem in stems for case in load_cases(stem, CASES / "totals")]
     place, step = _ROUTES.index(route), 6 if ON_SPARK == "classic" else 8
-    return found[place::step]
+    some = [case for case in every if case.run_error is None and _has_ts(case)][place::step]
+    return [case for case in some if int(case.name[-3:]) > 16 or not _is_listed(case)]
+
+
+def _is_listed(case: Case) -> bool:
+    one = only_query(matcher(case.query, case.ties, case.at_end))
+    return not isinstance(one.program.listing, Counted | United)
 
 
 def _has_ts(case: Case) -> bool:
