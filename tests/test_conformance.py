@@ -119,11 +119,12 @@ def test_python_api(stem: str, each: int) -> None:
     assert (queries, compared) == _SIZES[stem]
 
 
+@pytest.mark.each(3, values=False)
 @pytest.mark.parametrize("each", [12, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("stem", case_stems())
 def test_small_inputs_in_python(stem: str, each: int) -> None:
-    """As users run them first: no kernel is compiled for a few events. Each twelfth query; so do
-    most of the other tests."""
+    """As users run them first: no kernel is compiled for a few events. Each twelfth query of
+    each third file; so do most of the other tests."""
     problems = []
     for (query, options), cases in [*_by_query(stem).items()][::each]:
         with tier():
@@ -141,6 +142,7 @@ def test_queries_that_are_errors() -> None:
         assert all(found.help for found in caught.value.diagnostics), case.name
 
 
+@pytest.mark.each(4, values=False)
 @pytest.mark.parametrize(
     "part",
     [
@@ -150,8 +152,8 @@ def test_queries_that_are_errors() -> None:
 )
 @pytest.mark.parametrize("stem", case_stems())
 def test_command_line(stem: str, part: slice, tmp_path: Path) -> None:
-    """`celc run --format json` over a file of events: the longest answer of each ninth query, or
-    all cases.
+    """`celc run --format json` over a file of events: the longest answer of each ninth query in
+    each fourth file, or all cases.
 
     The others differ in their queries and events, which `test_python_api` sees to.
     """
