@@ -39,6 +39,7 @@ def _wanted(query: celc.Matcher, table: pa.Table) -> list[Any]:
     return sorted(tuple(map(str, row.values())) for row in found)
 
 
+@pytest.mark.each(3)
 @pytest.mark.parametrize(
     "formula", ["A AS a : OTHER : B", "A AS a ; !OTHER ; B", "A AS a ; OTHER ; B"]
 )

@@ -34,6 +34,7 @@ def _rows(rows: Any) -> list[str]:
     return sorted(repr(row.asDict(recursive=True)) for row in rows.collect())
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("name", _QUERIES)
 def test_real_keys(name: str, spark: Any) -> None:
     with interpreted():

@@ -151,6 +151,7 @@ def _written(spark: Any, events: pa.Table, folder: Path) -> Any:
     return spark.read.parquet(str(folder))
 
 
+@pytest.mark.each(2)
 @pytest.mark.parametrize("clauses", ["PARTITION BY id WITHIN 60 [ts]", "WITHIN 9 [ts]"])
 def test_positions_are_those_of_all_rows(
     clauses: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

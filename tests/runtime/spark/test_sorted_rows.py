@@ -263,7 +263,7 @@ def _frame(spark: Any, events: pa.Table, folder: Path, files: int = 3) -> Any:
             ("WITHIN 3 [ts]", False),
             ("WITHIN 9 EVENTS", True),
         ],
-        3,
+        6,
         first=1,
     ),
 )
