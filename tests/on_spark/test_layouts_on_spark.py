@@ -122,10 +122,10 @@ def _problems(cases: list[Case], way: Way, layout: str, spark: Any, folder: Path
     return problems_of(cases, way, lambda rows: _LAYOUTS[layout](spark, rows, folder))
 
 
-@pytest.mark.each(3)
+@pytest.mark.each(4)
 @pytest.mark.parametrize("layout", _LAYOUTS)
 def test_partitions(layout: str, cases: list[Case], spark: Any, tmp_path: Path) -> None:
-    """The cases of a query as partitions of one table."""
+    """The cases of a query as partitions of one table. `test_whole_streams` has small files."""
     problems = _problems(cases, "match", layout, spark, tmp_path)
     assert not problems, "\n".join(problems)
 
