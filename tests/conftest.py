@@ -27,9 +27,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import black
 import hypothesis
 import pytest
 from shares import leave_to_the_long_run
@@ -109,6 +111,25 @@ def _collected_by_python(checks: Any) -> Any:
     kernel = collected_listing(checks)
     return getattr(kernel, "interpreted", kernel)  # without Numba it is a function
 
+
+def _formatted_once(format_str: Callable[..., str]) -> Callable[..., str]:
+    """Black, which formats a text once in a process: tests compile many queries that others compile
+    too, and black takes most of that."""
+    modes: dict[str, black.Mode] = {}
+
+    @lru_cache(maxsize=2000)
+    def formatted(text: str, key: str) -> str:
+        return format_str(text, mode=modes[key])
+
+    def once(text: str, *, mode: black.Mode) -> str:
+        key = mode.get_cache_key()
+        modes[key] = mode
+        return formatted(text, key)
+
+    return once
+
+
+black.format_str = _formatted_once(black.format_str)
 
 # How long an example takes, or is drawn, says more of what else the machine does than of celc.
 hypothesis.settings.register_profile(
