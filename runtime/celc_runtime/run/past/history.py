@@ -66,6 +66,7 @@ class History:
         assert not after or columns.parts[-1] is after[0], "ceilings come last"
         self._after = [(part, Ceilings(part)) for part in after]
         self._nearest = [NearestEvents(wanted) for wanted in columns.nearest]
+        self._attributes = _attributes(columns, plan)
         self._begins_anew = False
         self._begin = 0
         self._arrays: list[np.ndarray] = []
@@ -127,7 +128,9 @@ class History:
 
         parts: the rows at which partitions begin.
         """
-        relevant = events if len(rows) == len(events) else events.take(rows)
+        relevant = events.select(self._attributes)
+        if len(rows) < len(events):
+            relevant = relevant.take(rows)
         windows = measured(self._plan, relevant, positions.of(rows))
         entry, anew = self.next, self._anew(rows, parts)
         begins = self._begins_of(anew)
@@ -271,6 +274,22 @@ class History:
             codes_here = past[places.codes[self._columns.codes.index(name)]]
             found = by_code[np.searchsorted(codes[by_code], np.maximum(codes_here, codes.min()))]
             past[place][:] = found
+
+
+def _attributes(columns: Remembers, plan: Plan) -> list[str]:
+    """The attributes of events that are read: of wide events, most are only shown."""
+    windows = plan.matching.local_windows
+    terms = [term for part in columns.parts for term in part.key]
+    terms += [term for wanted in columns.nearest for term in (*wanted.key, *wanted.asking)]
+    names = (
+        *(name for window in windows for name in (plan.measured_on(window), window.begin)),
+        *columns.columns,
+        *(name for condition in columns.texts for name in condition.attributes),
+        *columns.codes,
+        *columns.spelled,
+        *(term.attribute for term in terms),
+    )
+    return [name for name in dict.fromkeys(names) if name is not None]
 
 
 def _valued(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
