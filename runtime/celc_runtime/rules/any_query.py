@@ -196,9 +196,9 @@ def matches_of_table(
         matches = pa.Table.from_batches(found, schema.append(pa.field(place, pa.int64())))
         return in_order(program.plan, matches, place)
     # In several batches, rows that a later partition decides would come last of all.
-    late = len(rows.table) > NOTED_ROWS and bool(plan.source.key_columns)
+    late = rows.size > NOTED_ROWS and bool(plan.source.key_columns)
     options, batches = _with_clock(program, options, batches, late=late)
-    answers = read_with_positions(run_of(program, options), batches, rows.given_positions)
+    answers = read_with_positions(run_of(program, options), batches, rows.positions)
     return pa.Table.from_batches(first.of(answers), schema)
 
 
@@ -235,8 +235,7 @@ def _ordered(
     if is_large and _read_as_few(program, table.schema) is not None:
         found = prefiltered(program, table, workers)
         if found is not None:
-            rows = order_for(plan, found.table, workers=workers)
-            return rows._replace(numbered=found.numbered, positions=found.positions), count
+            return found, count
     return order_for(plan, table, program.kept, workers), count
 
 
@@ -247,10 +246,10 @@ def _as_one_run(
     if program.plan.source.parameters is not None:  # its runs read pairs
         options = options.of_rows(rows.numbered, None, None)
     else:
-        options = options.of_rows(rows.numbered, rows.arranged, len(rows.table))
+        options = options.of_rows(rows.numbered, rows.arranged, rows.size)
         if rows.few is not None and rows.arranged is not None:
             return options, [rows.few]
-    return options, rows.batches(0, len(rows.table), _ROWS)
+    return options, rows.batches(0, rows.size, _ROWS)
 
 
 def _in_parts(
@@ -262,7 +261,7 @@ def _in_parts(
         return None
     if program.plan.source.parameters is not None and program.plan.asks_for_clock:
         try:
-            batches = rows.batches(0, len(rows.table), _ROWS)
+            batches = rows.batches(0, rows.size, _ROWS)
             options = replace(options, clock=latest_time(read_plan(program), batches))
         except EventError:
             return None  # one run says what is wrong

@@ -148,7 +148,7 @@ def matches_by_keys(
 
 def _answer(program: Program, rows: Sorted, threads: int, options: RunOptions) -> Answer:
     """The matches of the events of a range."""
-    count = len(rows.table)
+    count = rows.size
     parts = parts_of(program, rows, threads) or [Part(0, 0, count, count)]
     answer = answer_of_parts(program, rows, parts, options, threads)
     if answer is None:
@@ -165,7 +165,7 @@ def _clock(
     """The key of the greatest time of all events; None where one is wrong, which a run says."""
     try:
         found = [
-            latest_time(program.plan, rows.batches(0, len(rows.table), MOST_AT_ONCE))
+            latest_time(program.plan, rows.batches(0, rows.size, MOST_AT_ONCE))
             for rows, _ in (_in_order(program, read, one, threads) for one in ranges)
         ]
     except EventError:

@@ -81,13 +81,22 @@ def read_all(run: Reads[Found], batches: Iterable[pa.RecordBatch]) -> Iterator[F
     run.finish()
 
 
-def read_with_positions(
-    run: ReadsRanges,
-    batches: Iterable[pa.RecordBatch],
-    positions: Callable[[pa.RecordBatch], np.ndarray | None],
-) -> Iterator[pa.RecordBatch]:
-    """The same, with the positions of the rows of each batch (None: all rows come)."""
+def with_positions(
+    batches: Iterable[pa.RecordBatch], positions: np.ndarray | None, first: int = 0
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray | None]]:
+    """Batches, whose rows are those from `first` on, with the positions of their rows. positions:
+    int64, of all rows; None: they are counted, as all rows come."""
     for batch in batches:
-        yield from run.push(batch, positions(batch))
+        behind = first + len(batch)
+        yield batch, None if positions is None else positions[first:behind]
+        first = behind
+
+
+def read_with_positions(
+    run: ReadsRanges, batches: Iterable[pa.RecordBatch], positions: np.ndarray | None
+) -> Iterator[pa.RecordBatch]:
+    """As `read_all`, with positions as `with_positions` takes them."""
+    for batch, given in with_positions(batches, positions):
+        yield from run.push(batch, given)
     yield from run.rest()
     run.finish()

@@ -42,7 +42,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import latest_time
-from celc_runtime.run.feeding import ReadsParts
+from celc_runtime.run.feeding import ReadsParts, with_positions
 from celc_runtime.run.ranges import (
     GRID,
     OrderLine,
@@ -134,7 +134,7 @@ def _why_not_cut(plan: Plan) -> str:
 def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:
     """The parts of a table; none where one run should read it: by the meaning of the query, since
     it is small, or since something in it is wrong, which that run says."""
-    count = len(rows.table)
+    count = rows.size
     wanted, most = number_of_parts(count, threads), _most_parts(count, threads)
     if most < 2 or why_one_scan(program.plan):
         return []
@@ -364,7 +364,8 @@ def answer_of_part(
     ):
         if first < end:
             found += run.turn(is_own=is_own)
-            for batch in rows.batches(first, end, MOST_AT_ONCE):
-                found += run.push(batch, rows.given_positions(batch))
+            batches = rows.batches(first, end, MOST_AT_ONCE)
+            for batch, positions in with_positions(batches, rows.positions, first):
+                found += run.push(batch, positions)
     found += run.rest()
     return Answer(found, run.seen)

@@ -95,7 +95,7 @@ def test_rows_are_looked_at_once(
     if rows == "in pieces":
         table = pa.concat_tables([table[:700], table[700:]])
     with monkeypatch.context() as patch:
-        patch.setattr(sorting, "_rising", lambda *_: None)
+        patch.setattr(sorting, "rising", lambda *_: None)
         expected = told(query, table, threads=1)
     assert len(expected[0]) > 10
     looked: list[str] = []

@@ -72,11 +72,12 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int | None]]:
 
     def prefiltered(program: Any, table: pa.Table, workers: Any) -> Any:
         answer = prefilter.prefiltered(program, table, workers)
-        found.append((len(table), None if answer is None else len(answer.table)))
+        found.append((len(table), None if answer is None else answer.size))
         return answer
 
     monkeypatch.setattr(any_query, "MOST_ROWS_READ", 0)
     monkeypatch.setattr(any_query, "LEAST_ROWS", 1)
+    monkeypatch.setattr(prefilter, "_ROWS_OF_A_THREAD", 1)
     monkeypatch.setattr(any_query, "prefiltered", prefiltered)
     return found
 

@@ -187,7 +187,7 @@ def test_threads_sort_large_tables(monkeypatch: pytest.MonkeyPatch, key: str, ri
         assert len(one) > 10
         assert all(query.match_table(given, threads=count).equals(one) for count in (2, 3, 7))
         with monkeypatch.context() as patch:  # rows that are picked part by part
-            patch.setattr(sorting, "_MOST_MOVED", ROWS - 1)
+            patch.setattr(sorting, "MOST_MOVED", ROWS - 1)
             picked = order_for(query.plan, given, workers=threads.workers_of(3))
             assert not picked.moved
             assert (picked.starts is None) == (not rises)  # else no thread looks for them alone

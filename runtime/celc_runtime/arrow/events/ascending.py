@@ -83,30 +83,37 @@ def _is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
     return is_whole(column) and column.type != pa.uint64()
 
 
-def rise(pieces: Sequence[pa.RecordBatch]) -> bool:
-    """Whether each row comes after the one before it, in the order of one column of whole numbers
-    or times, or of two. No piece is empty."""
+def rise(pieces: Sequence[pa.RecordBatch]) -> int:
+    """How many of one or two columns of whole numbers or times, the first ones, show that each row
+    comes after the one before it; 0: they do not. No piece is empty."""
     last: tuple[int, ...] | None = None
+    shown = 1
     for piece in pieces:
         columns = [whole_values(column).astype(np.int64, copy=False) for column in piece.columns]
-        if last is not None and tuple(int(one[0]) for one in columns) <= last:
-            return False
+        if last is not None:
+            first = tuple(int(one[0]) for one in columns)
+            if first <= last:
+                return 0
+            shown = max(shown, 1 + (first[0] == last[0]))
         last = tuple(int(one[-1]) for one in columns)
-        if not strictly_rise(columns[0], columns[-1]):
-            return False
-    return True
+        of_piece = strictly_rise(columns[0], columns[-1])
+        if not of_piece:
+            return 0
+        shown = max(shown, of_piece)
+    return shown
 
 
 @njit(nogil=True, cache=True)
 def strictly_rise(values, others):  # type: ignore[no-untyped-def]
-    """Whether each row comes after the one before it, by `values`, and by `others` where these are
-    equal."""
+    """1: each row comes after the one before it by `values`; 2: by `others` where these are equal;
+    0: it does not."""
+    shown = 1
     for row in range(1, len(values)):
-        if values[row] <= values[row - 1] and (
-            values[row] < values[row - 1] or others[row] <= others[row - 1]
-        ):
-            return False
-    return True
+        if values[row] <= values[row - 1]:
+            if values[row] < values[row - 1] or others[row] <= others[row - 1]:
+                return 0
+            shown = 2
+    return shown
 
 
 def is_sorted(columns: Sequence[pa.Array]) -> bool:

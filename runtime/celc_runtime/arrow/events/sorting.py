@@ -15,7 +15,6 @@ from celc_runtime.arrow.arrays import (
     in_one_piece,
     is_ordered,
     is_whole,
-    numbers,
     order_of_neighbours,
     plain,
     sortable,
@@ -49,7 +48,7 @@ from celc_runtime.plan.schemas import event_schema
 
 _FEW = 1 << 12  # rows
 _STRING = pa.string().id
-_MOST_MOVED = 1 << 22  # rows: as many are moved at once where one run reads a table
+MOST_MOVED = 1 << 22  # rows: as many are moved at once where one run reads a table
 _FEW_TEXTS = 1 << 9  # rows whose texts Python puts in order faster than Arrow does
 
 
@@ -75,13 +74,13 @@ def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
 class Sorted(NamedTuple):
     """A table in the order that a query reads.
 
-    table: the rows as they stand. order: int64, the rows in order; None: they stand in it.
-    numbered: the name of the column of row numbers that moved rows get, if the table has none of
-    this name. moved: for each column its
-    values in order; None, or empty: they are moved when they are asked for. starts: int64, the rows
-    in order at which partitions begin; None: not known. arranged: what sorting has shown of all
-    rows; None: not known. few: these rows as one batch; None: not made. positions: the name of the
-    column with the positions of rows, where other rows were left out; None: all rows are here.
+    table: the rows as they stand. order: int64, the rows in order, which can be some of them; None:
+    they stand in it. numbered: the name of the column of row numbers that moved rows get, if the
+    table has none of this name. moved: for each column its values in order; None, or empty: they
+    are moved when they are asked for. starts: int64, the rows in order at which partitions begin;
+    None: not known. arranged: what sorting has shown of all rows; None: not known. few: these rows
+    as one batch; None: not made. positions: int64, where rows were left out, the positions of the
+    others in their partitions, in order; None: all rows are here.
     """
 
     table: pa.Table
@@ -91,7 +90,12 @@ class Sorted(NamedTuple):
     starts: np.ndarray | None = None
     arranged: Arrangement | None = None
     few: LateRows | pa.RecordBatch | None = None
-    positions: str | None = None
+    positions: np.ndarray | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.table) if self.order is None else len(self.order)
 
     def rows(self, first: int, end: int) -> pa.Table:
         """The rows from `first` to before `end`, in order. A table in order is not copied."""
@@ -122,15 +126,11 @@ class Sorted(NamedTuple):
         for start in range(first, end, most):
             yield from self.rows(start, min(start + most, end)).to_batches()
 
-    def given_positions(self, batch: pa.RecordBatch) -> np.ndarray | None:
-        """int64: the positions of the rows of a batch; None: all rows come, and are counted."""
-        return None if self.positions is None else numbers(batch.column(self.positions))[0]
-
     def begins(self, plan: Plan) -> np.ndarray:
         """int64: the rows in order at which partitions begin. There is a row."""
         if self.starts is not None:
             return self.starts
-        changed = np.zeros(len(self.table), np.bool_)
+        changed = np.zeros(self.size, np.bool_)
         changed[0] = True
         found = columns_as_they_came(plan, plan.source.key_columns, self.table)
         for name, column in (found or {}).items():
@@ -227,7 +227,7 @@ def order_for(
         order, _, arranged = _in_order(plan, values)
         if order is None:
             return Sorted(table, arranged=arranged)
-        numbered = _number_column(plan, table)
+        numbered = number_column(plan, table)
         return Sorted(table.combine_chunks(), order, numbered, arranged=arranged)
     increases = increasing(found[names[0]], workers)
     if increases.calls:
@@ -236,7 +236,7 @@ def order_for(
         is_sorted, coded = workers.take(increases, typing)
         if is_sorted:
             is_time = not plan.source.key_columns
-            return Sorted(coded, arranged=_rising(plan, len(coded)) if is_time else None)
+            return Sorted(coded, arranged=rising(plan, len(coded)) if is_time else None)
     columns = [in_one_piece(without_views(column)) for column in found.values()]
     if ascends(columns, workers):
         return Sorted(table)
@@ -328,7 +328,7 @@ def _moving(plan: Plan, table: pa.Table, order: np.ndarray, workers: Workers) ->
     if is_worth_it(len(table)):
         (table,) = workers.take(_coding_types(plan, table, workers))
     # One piece of each column, because rows come from all over it.
-    return Sorted(table.combine_chunks(), order, _number_column(plan, table))
+    return Sorted(table.combine_chunks(), order, number_column(plan, table))
 
 
 def _coding_types(plan: Plan, table: pa.Table, workers: Workers) -> Step:
@@ -341,7 +341,7 @@ def _coding_types(plan: Plan, table: pa.Table, workers: Workers) -> Step:
     return Step(step.calls, lambda found: table.set_column(place, name, step.found(found)))
 
 
-def _number_column(plan: Plan, table: pa.Table) -> str:
+def number_column(plan: Plan, table: pa.Table) -> str:
     return unused_name("row", [*table.schema.names, *names_read(plan)])
 
 
@@ -367,20 +367,28 @@ def _by_digits(
         return None
     for name, key in zip(plan.source.key_columns, keys, strict=False):
         table = _with_codes(table, name, key)
-    numbered = _number_column(plan, table)
-    # One piece of each column, because rows come from all over it.
-    table = table.combine_chunks()
-    is_moved = len(table) <= _MOST_MOVED
-    moves = Moves([one.chunk(0) for one in table.itercolumns()] if is_moved else [])
+    is_moved = len(table) <= MOST_MOVED
+    moves = Moves([*table.itercolumns()] if is_moved else [])
     found = in_order(places, workers, moves.of_slice if is_moved else None)
     begins = found.begins if ascend and len(keys) == 1 else None
     arranged = None
     if is_sorted and begins is not None and not keys[0].null_count:
-        arranged = _rising(plan, len(table), begins)
+        arranged = rising(plan, len(table), begins)
+    numbered, table = number_column(plan, table), _to_pick_from(table, moves.columns)
     return Sorted(table, found.order, numbered, moves.columns, begins, arranged)
 
 
-def _rising(plan: Plan, rows: int, begins: np.ndarray = NO_INTEGERS) -> Arrangement | None:
+def _to_pick_from(table: pa.Table, moved: Sequence[pa.Array | None]) -> pa.Table:
+    """A table with those columns in one piece from which rows are picked, as these come from all
+    over it."""
+    columns = [
+        column if done is not None or column.num_chunks == 1 else column.combine_chunks()
+        for column, done in zip_longest(table.itercolumns(), moved)
+    ]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def rising(plan: Plan, rows: int, begins: np.ndarray = NO_INTEGERS) -> Arrangement | None:
     """What is known of rows whose first order column strictly ascends, at least within partitions.
 
     begins: int64, the rows at which partitions begin. None: a run still has to look at the rows,
