@@ -1,6 +1,6 @@
 """`match_table` by one core: where its time goes, what threads gain, and what a small table costs.
 
-    python benchmarks/threads.py [--events N] [--tasks PART,…] [--cores 2,8,32]
+    python benchmarks/threads.py [--events N] [--pieces N] [--tasks PART,…] [--cores 2,8,32]
 
 CPU milliseconds of one thread, the least of five in turns, for the tasks of `field` in CEL.
 
@@ -28,6 +28,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -226,9 +227,16 @@ def small(task: Task, query: Any, table: pa.Table) -> None:
     print(f"small      {task.name:52} {told}", flush=True)
 
 
+def in_pieces(table: pa.Table, count: int) -> pa.Table:
+    """The table in this number of pieces of about the same size."""
+    cuts = np.linspace(0, len(table), count + 1, dtype=int).tolist()
+    return pa.concat_tables([table[first:end] for first, end in pairwise(cuts)])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--pieces", type=int, default=1, help="of a table; most files are read so")
     parser.add_argument("--tasks", default="", help="parts of their names: two-events,absence")
     parser.add_argument("--cores", default="2,8,32")
     parser.add_argument("--only", default="shares,predicted,clock,left-out,small")
@@ -238,7 +246,7 @@ def main() -> None:
         named = any(name in task.name for name in asked.tasks.split(","))
         if "cel" not in task.texts or task.data.lacking() is not None or not named:
             continue
-        query, table = compiled(task), task.data.table(asked.events)
+        query, table = compiled(task), in_pieces(task.data.table(asked.events), asked.pieces)
         with compiling():  # what a process has after some hundred calls
             query.match_table(table)
             query.match_table(table, threads=2)

@@ -41,6 +41,7 @@ from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.late_rows import LateRows
+from celc_runtime.arrow.pieces import MOST_JOINED, is_in_small_pieces, joined
 from celc_runtime.engine.arena.batch import NO_INTEGERS
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
@@ -123,8 +124,10 @@ class Sorted(NamedTuple):
 
     def batches(self, first: int, end: int, most: int) -> Iterator[pa.RecordBatch]:
         """The same in batches of at most `most` rows, which are moved when they are asked for."""
+        if self.order is None and is_in_small_pieces(self.table):
+            most = min(most, MOST_JOINED)
         for start in range(first, end, most):
-            yield from self.rows(start, min(start + most, end)).to_batches()
+            yield from joined(self.rows(start, min(start + most, end))).to_batches()
 
     def begins(self, plan: Plan) -> np.ndarray:
         """int64: the rows in order at which partitions begin. There is a row."""
