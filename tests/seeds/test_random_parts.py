@@ -296,6 +296,10 @@ def test_starts_beside_events_have_one_order() -> None:
     assert check(277)["compact rows"]  # its matches start at other places than their events
 
 
+def test_a_clock_that_is_given_stays() -> None:
+    assert check(2094)["tables"]  # the rows of a query below end before the events that it reads
+
+
 def test_null_keys_of_some_ranges_are_counted() -> None:
     assert check(438)["tables"]  # a sort has seen that the other ranges have none
 

@@ -259,7 +259,9 @@ def _in_parts(
     the whole table."""
     if count == 1:
         return None
-    if program.plan.source.parameters is not None and program.plan.asks_for_clock:
+    plan = program.plan
+    is_given = options.clock is not None or plan.choice.clock is not None
+    if plan.source.parameters is not None and plan.asks_for_clock and not is_given:
         try:
             batches = rows.batches(0, rows.size, _ROWS)
             options = replace(options, clock=latest_time(read_plan(program), batches))
@@ -269,7 +271,7 @@ def _in_parts(
     answer = answer_of_parts(program, rows, parts, options, count, new) if parts else None
     if answer is None:
         return None
-    warn_at_the_end(program.plan, *answer.seen)
+    warn_at_the_end(plan, *answer.seen)
     return answer.batches
 
 
