@@ -240,15 +240,21 @@ def order_for(
         if is_sorted:
             is_time = not plan.source.key_columns
             return Sorted(coded, arranged=rising(plan, len(coded)) if is_time else None)
-    columns = [in_one_piece(without_views(column)) for column in found.values()]
-    if ascends(columns, workers):
+    columns = [*map(without_views, found.values())]
+    if _ascend(columns, workers):
         return Sorted(table)
     if is_worth_it(len(table)):
         keys = 0 if plan.interleaves else len(plan.source.key_columns)
         by_digits = _by_digits(plan, table, columns[:keys], columns[keys:], workers)
         if by_digits is not None:
             return by_digits
-    return _moving(plan, table, _by_values(columns), workers)
+    return _moving(plan, table, _by_values([*map(in_one_piece, columns)]), workers)
+
+
+def _ascend(columns: Sequence[pa.Array | pa.ChunkedArray], workers: Workers) -> bool:
+    """Whether rows ascend by all columns, which are made one piece only if a few rows do."""
+    few = [in_one_piece(column.slice(0, _FEW)) for column in columns]
+    return ascends(few, ALONE) and ascends([*map(in_one_piece, columns)], workers)
 
 
 def _is_numbered(column: pa.ChunkedArray) -> bool:
@@ -351,21 +357,21 @@ def number_column(plan: Plan, table: pa.Table) -> str:
 def _by_digits(
     plan: Plan,
     table: pa.Table,
-    keys: Sequence[pa.Array],
-    orders: Sequence[pa.Array],
+    keys: Sequence[pa.Array | pa.ChunkedArray],
+    orders: Sequence[pa.Array | pa.ChunkedArray],
     workers: Workers,
 ) -> Sorted | None:
     """The rows by keys, then by order columns; None: they have no digits. Order columns in which
     the rows stand already are no digits of theirs."""
-    keys = [coded_texts(one, workers) for one in keys]
+    keys = [coded_texts(in_one_piece(one), workers) for one in keys]
     increases = increasing(orders[0], workers) if orders else done(False)
     typing = _coding_types(plan, table, workers)
     is_sorted, table, *places = workers.take(
         increases, typing, *(placing(one, workers) for one in keys)
     )
-    ascend = bool(orders) and (is_sorted or ascends(orders, workers))
+    ascend = bool(orders) and (is_sorted or _ascend(orders, workers))
     if not ascend:
-        places += workers.take(*(placing(one, workers) for one in orders))
+        places += workers.take(*(placing(in_one_piece(one), workers) for one in orders))
     if None in places:
         return None
     for name, key in zip(plan.source.key_columns, keys, strict=False):
