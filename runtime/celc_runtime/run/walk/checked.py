@@ -51,7 +51,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
-from celc_runtime.run.walk.walks import NOTED_ROWS, Floors, WalkOfRun
+from celc_runtime.run.walk.walks import Floors, WalkOfRun
 
 _COLLECTED = 1 << 12
 _COLLECTED_ENTRIES = 1 << 14
@@ -60,8 +60,9 @@ _COLLECTED_ENTRIES = 1 << 14
 class WithPast(WalkOfRun):
     """A walk with conditions; holds the past events that they read."""
 
-    # For larger batches, making room for what is remembered costs more than reading.
-    most_rows = NOTED_ROWS
+    most_rows = 1 << 20
+    """What is remembered of so many rows takes some ten megabytes. A million rows took 12.6 ms in
+    place of 9.9, and 53 in place of 49, in batches of a quarter: Python is asked for each."""
 
     def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
         self._instants = instants
