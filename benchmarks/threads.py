@@ -12,12 +12,13 @@ them stands beside the CPU of one thread. So the figures are those of an idle ma
 cores whose memory is as fast for all of them, where threads start at once. *half in one key*: the
 same where one key has half of the rows. *clock*: what two threads, and a call that names no number,
 take on the clock beside one thread, and what two threads of DuckDB take beside its one, for the
-same task in SQL on a table of its own; two cores must be free for it. *small*: a call on a hundred
-rows when all machine code is there, in microseconds, the least of 3,000, with the mean, which has
-what garbage costs; what the kernels take; a call on a hundred rows of eight keys, which have
-more matches to make rows of; and a call on 8,000 rows, the least of 300. *left-out*: for the tasks
-in which rows that cannot matter leave before the sort, their share, and milliseconds on the clock
-by one thread and by two with all rows and without them.
+same task in SQL on a table of its own; two cores must be free for it. *floor*: the same for steps
+that a call is made of, and for none: no call gains more than its steps. *small*: a call on a
+hundred rows when all machine code is there, in microseconds, the least of 3,000, with the mean,
+which has what garbage costs; what the kernels take; a call on a hundred rows of eight keys, which
+have more matches to make rows of; and a call on 8,000 rows, the least of 300. *left-out*: for the
+tasks in which rows that cannot matter leave before the sort, their share, and milliseconds on the
+clock by one thread and by two with all rows and without them.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from celc_runtime.arrow.events.ascending import strictly_rise
 from celc_runtime.arrow.events.columns import Columns
+from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.sorting import order_for
 from celc_runtime.arrow.tables.event_tables import table_of
-from celc_runtime.jit.kernels import compiling
+from celc_runtime.jit.kernels import compiling, njit
 from celc_runtime.rules import any_query
 from celc_runtime.run import parts, threads
 from celc_runtime.run.prefilter import LEAST_ROWS
@@ -227,6 +230,51 @@ def small(task: Task, query: Any, table: pa.Table) -> None:
     print(f"small      {task.name:52} {told}", flush=True)
 
 
+@njit(nogil=True)
+def _computed(steps):  # type: ignore[no-untyped-def]
+    found = np.uint64(1)
+    for _ in range(steps):
+        found = found * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+    return found
+
+
+def floor(rows: int) -> None:
+    """Print what two threads take on the clock beside one for the steps that a call is made of:
+    reading a column, moving rows to the places of their keys, and computing without memory. No call
+    gains more than they do."""
+    rng = np.random.default_rng(5)
+    times = np.arange(rows)
+    places = np.empty(rows, np.int64)
+    places[np.argsort(rng.integers(0, 2_000, rows), kind="stable")] = times
+    columns = [pa.chunked_array([rng.random(rows)]) for _ in range(4)]
+    moves = Moves(columns)
+    calls = {
+        "reading": lambda first, end: strictly_rise(times[first:end], times[first:end]),
+        "moving": lambda first, end: moves.of_slice(places, first, end),
+        "computing": lambda first, end: _computed(20 * (end - first)),
+        "nothing": lambda *_: None,
+    }
+    for name, call in calls.items():
+        ways = {
+            count: partial(
+                threads.side_by_side,
+                [
+                    partial(call, rows * part // count, rows * (part + 1) // count)
+                    for part in range(count)
+                ],
+                count,
+            )
+            for count in (1, 2)
+        }
+        with compiling():
+            ways[2]()
+        (of_one, _), (of_two, _) = least_of_both(ways).values()
+        print(
+            f"floor      {name:52} {1000 * of_one:7.3f} ms   two: {of_two / of_one:4.2f}",
+            flush=True,
+        )
+
+
 def in_pieces(table: pa.Table, count: int) -> pa.Table:
     """The table in this number of pieces of about the same size."""
     cuts = np.linspace(0, len(table), count + 1, dtype=int).tolist()
@@ -239,9 +287,11 @@ def main() -> None:
     parser.add_argument("--pieces", type=int, default=1, help="of a table; most files are read so")
     parser.add_argument("--tasks", default="", help="parts of their names: two-events,absence")
     parser.add_argument("--cores", default="2,8,32")
-    parser.add_argument("--only", default="shares,predicted,clock,left-out,small")
+    parser.add_argument("--only", default="shares,predicted,floor,clock,left-out,small")
     asked = parser.parse_args()
     cores = [int(one) for one in asked.cores.split(",")]
+    if "floor" in asked.only:
+        floor(asked.events)
     for task in tasks():
         named = any(name in task.name for name in asked.tasks.split(","))
         if "cel" not in task.texts or task.data.lacking() is not None or not named:

@@ -317,12 +317,13 @@ def compact_of_table(
     """The compact answers of a table, those that `keeps` passes on; see
     `CompiledQuery.match_compact`."""
     table = table_of(program, events)
-    rows, count = _ordered(program, read_plan(program), table, threads)
+    rows, count = _ordered(program, read_plan(program), table, threads, prefilters=True)
     batches: Iterable[pa.RecordBatch] | None
     batches = _in_parts(program, rows, PLAIN, count, partial(ordered_run, is_compact=True))
     if batches is None:
         options, read = _as_one_run(program, rows, PLAIN)
-        batches = read_all(ordered_run(program, options, is_compact=True), read)
+        run = ordered_run(program, options, is_compact=True)
+        batches = read_with_positions(run, read, rows.positions)
     if keeps is not None:
         batches = keeps(batches)
     return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))

@@ -108,6 +108,22 @@ def test_the_answer_is_that_of_all_rows(
     assert kept < rows / 2
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", ["a key", "no key", "a condition between"])
+def test_compact_answers_are_those_of_all_rows(
+    name: str, threads: int, looked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "LEAST_ROWS", 50)
+    query, table = _query(_TEXTS[name]), _table()
+    found = query.match_compact(table, threads=threads)
+    ((_, kept),) = looked
+    assert kept is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(any_query, "LEAST_ROWS", 1 << 62)
+        assert found.equals(query.match_compact(table))
+    assert len(found)
+
+
 @pytest.mark.parametrize("name", _READS_ALL)
 def test_queries_that_read_all_rows(name: str, looked: list[Any]) -> None:
     query, table = _query(_READS_ALL[name]), _table()
