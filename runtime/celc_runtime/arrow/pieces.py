@@ -19,13 +19,15 @@ def is_in_small_pieces(table: pa.Table) -> bool:
 
 
 def joined(table: pa.Table) -> pa.Table:
-    """A table in small pieces as one piece; another as it is. Pieces of coded columns that have
-    codes of their own stay: there may be too many for their type."""
-    if not is_in_small_pieces(table):
-        return table
-    for column in table.itercolumns():
-        if pa.types.is_dictionary(column.type):
-            texts = [chunk.dictionary for chunk in column.chunks]
-            if not all(one.equals(texts[0]) for one in texts[1:]):
-                return table
-    return table.combine_chunks()
+    """A table in small pieces as one piece; another as it is."""
+    return table.combine_chunks() if is_in_small_pieces(table) else table
+
+
+def with_wide_codes(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A coded column with codes of 32 bits, where they are narrower, as pandas makes them; another
+    as it is. Each piece of a column can have codes of its own: narrow ones do not hold those of
+    all, and Arrow then joins no pieces."""
+    type = column.type
+    if not pa.types.is_dictionary(type) or type.index_type.bit_width >= 32:
+        return column
+    return column.cast(pa.dictionary(pa.int32(), type.value_type, type.ordered))

@@ -32,19 +32,30 @@ def _coded(texts: list[str], index: pa.DataType) -> pa.Array:
     return pa.array(texts).dictionary_encode().cast(pa.dictionary(index, pa.string()))
 
 
-def test_codes_of_their_own_stay() -> None:
-    """All codes together would be too many for their type."""
-    attributes = "{ ts: LONG, name: STRING }"
-    text = f"CREATE STREAM S {{ EVENT A {attributes} }} SELECT a.name AS a_name WHERE A AS a"
+_ROWS = 24_000  # which are sorted by digits
+
+
+@pytest.mark.parametrize("way", ["table", "batches", "compact"])
+@pytest.mark.parametrize("text", ["PARTITION BY k WITHIN 4 [ts]", "WITHIN 4 [ts]"])
+def test_each_piece_has_narrow_codes_of_its_own(text: str, way: str) -> None:
+    """All codes together are too many for their type."""
+    declared = "CREATE STREAM S { EVENT A { ts: LONG, k: LONG, name: STRING } }"
     with interpreted():
-        query = only_query(celc.compile(text, order_by="ts"))
-    names = [f"name {number}" for number in range(300)]
-    parts = [_coded(names[first : first + 100], pa.int8()) for first in (0, 100, 200)]
-    table = pa.table({"type": ["A"] * 300, "ts": np.arange(300), "name": pa.chunked_array(parts)})
-    assert joined(table) is table
-    assert query.match_table(table).column("a_name").to_pylist() == names
-    same = pa.chunked_array([_coded(names[:100], pa.int8())] * 3)
-    coded = table.set_column(2, "name", same)
-    assert joined(coded).column("name").num_chunks == 1
-    found = query.match_table(coded)
-    assert found.column("a_name").to_pylist() == names[:100] * 3
+        query = only_query(
+            celc.compile(f"{declared} SELECT a, b WHERE A AS a ; A AS b {text}", order_by="ts")
+        )
+    rows, keys = (600, 1) if way == "batches" else (_ROWS, 2)
+    names = [f"name {number * 300 // rows}" for number in range(rows)]
+    pieces = [
+        _coded(names[first : first + rows // 3], pa.int8()) for first in range(0, rows, rows // 3)
+    ]
+    columns = {"type": ["A"] * rows, "ts": np.arange(rows), "k": np.arange(rows) % keys}
+    coded = pa.table({**columns, "name": pa.chunked_array(pieces)})
+    plain = pa.table({**columns, "name": names})
+    if way == "table":
+        assert query.match_table(coded).equals(query.match_table(plain))
+    elif way == "batches":
+        found = pa.Table.from_batches(query.match_arrow(coded.to_batches()))
+        assert found.equals(pa.Table.from_batches(query.match_arrow(plain.to_batches())))
+    else:
+        assert query.match_compact(coded).num_rows == query.match_compact(plain).num_rows > 0
