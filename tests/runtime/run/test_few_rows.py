@@ -14,7 +14,7 @@ import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.arrow import arrays
 from celc_runtime.arrow.events import sorting
-from celc_runtime.arrow.tables import few_rows
+from celc_runtime.arrow.tables import few_in_order, few_rows
 from celc_runtime.arrow.tables.few_in_order import rank_texts
 from celc_runtime.arrow.tables.few_rows import read_few
 from celc_runtime.plan.errors import EventError
@@ -252,6 +252,51 @@ def test_texts_are_ranked_by_their_bytes() -> None:
         rank_texts(first, data.address, len(texts), ranks, different, spare)
         order = sorted({*texts}, key=lambda text: text.encode())
         assert [order[rank] for rank in ranks] == texts
+
+
+def _with_one_hash(count: int) -> list[bytes]:
+    """Texts of two words with the same `_hash_of`: the second word undoes the first one."""
+    texts = []
+    for first in range(count):
+        code = ((0xCBF29CE484222325 ^ first) * 0x9E3779B97F4A7C15) & (2**64 - 1)
+        second = code ^ code >> 32
+        texts.append(first.to_bytes(8, "little") + second.to_bytes(8, "little"))
+    random.Random(5).shuffle(texts)
+    return texts
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"user{number:04}".encode() for number in range(256)],
+        [f"station-{number:08}".encode() for number in range(256)],
+        [f"{number:04}{'.cel' * 3}".encode() for number in range(256)],
+        [f"sensor-of-{number:03}".encode() for number in range(256)],
+        _with_one_hash(256),
+        [*_with_one_hash(200), *_with_one_hash(56)],
+    ],
+)
+def test_texts_that_look_alike_take_no_square_of_steps(
+    texts: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Counter[str]()
+    compared = few_in_order._compared
+
+    def counted(*arguments: Any) -> int:
+        calls["compared"] += 1
+        return compared(*arguments)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(few_in_order, "_compared", counted)
+    array = pa.array(texts, pa.binary())
+    _, offsets, data = array.buffers()
+    ranks, different, spare = np.empty((3, len(texts)), np.int64)
+    with interpreted():
+        hashes = {few_in_order._hash_of(offsets.address, data.address, row) for row in range(256)}
+        rank_texts(offsets.address, data.address, len(texts), ranks, different, spare)
+    assert len(hashes) in (1, len(texts))
+    order = sorted({*texts})
+    assert [order[rank] for rank in ranks] == texts
+    assert calls["compared"] <= (16 + 8 + 1) * (len(texts) + 1)
 
 
 def _wide_pairs(first: int) -> pa.Table:

@@ -2,7 +2,8 @@
 
 Rows are sorted by whole numbers alone. A text becomes its rank among the texts of the column: a
 table of hashes finds the different ones, which are few where they are keys, and only these are
-compared.
+compared. Where many texts share a place of the table, as texts that somebody has made for that
+would, the table is left, and all texts are compared, as a sort by merging does.
 
 Rejected: merging rows by comparing all their columns. Of four thousand rows it took four times as
 long, and texts were compared a dozen times for each row.
@@ -15,6 +16,8 @@ from celc_runtime.jit.instructions import byte_at, long_word_at, word_at
 from celc_runtime.jit.kernels import njit
 
 _MOST_BITS = 11  # of a digit: so many counts fit into the nearest cache
+
+_MOST_STEPS = 16  # for each row, in the table of texts, which is at most half full: one is usual
 
 
 @njit(nogil=True, cache=True)
@@ -74,35 +77,66 @@ def rank_texts(offsets, data, rows, ranks, different, spare):  # type: ignore[no
     offsets, data: the addresses of the offsets (int32) and of the bytes, as Arrow has them. ranks,
     different, spare: int64[rows or more], written.
     """
-    size = np.int64(16)
-    while size < 2 * rows:
-        size *= 2
-    slots = np.full(size, -1, np.int64)
-    count = np.int64(0)
-    for row in range(rows):
-        begin = np.int64(word_at(offsets + 4 * row))
-        end = np.int64(word_at(offsets + 4 * row + 4))
-        # The hash of Fowler, Noll and Vo (FNV-1a), of words as long as there are any.
-        code = np.uint64(0xCBF29CE484222325)
-        while begin + 8 <= end:
-            code = (code ^ np.uint64(long_word_at(data + begin))) * np.uint64(0x100000001B3)
-            code ^= code >> np.uint64(32)
-            begin += 8
-        for place in range(begin, end):
-            code = (code ^ np.uint64(byte_at(data + place))) * np.uint64(0x100000001B3)
-        slot = np.int64((code ^ (code >> np.uint64(32))) & np.uint64(size - 1))
-        while slots[slot] >= 0 and _compared(offsets, data, slots[slot], row) != 0:
-            slot = (slot + 1) & (size - 1)
-        if slots[slot] < 0:
-            slots[slot], ranks[row], different[count] = row, count, row
-            count += 1
-        else:
-            ranks[row] = ranks[slots[slot]]
+    count = _find_different(offsets, data, rows, ranks, different)
+    if count == 0:
+        for row in range(rows):
+            different[row] = row
+        _sort_texts(offsets, data, rows, different, spare)
+        for place in range(rows):
+            row = different[place]
+            if place > 0:
+                count += np.int64(_compared(offsets, data, different[place - 1], row) != 0)
+            ranks[row] = count
+        return
     _sort_texts(offsets, data, count, different, spare)
     for rank in range(count):
         spare[ranks[different[rank]]] = rank
     for row in range(rows):
         ranks[row] = spare[ranks[row]]
+
+
+@njit(nogil=True, cache=True)
+def _find_different(offsets, data, rows, numbers, different):  # type: ignore[no-untyped-def]
+    """Write the first row of each different text, and for each row the number of its text, in the
+    order of these rows. Returns how many there are; 0: it took too many steps."""
+    bits = np.int64(4)
+    while (1 << bits) < 2 * rows:
+        bits += 1
+    last, unused = (np.int64(1) << bits) - 1, np.uint64(64 - bits)
+    slots = np.full(last + 1, -1, np.int64)
+    count, steps = np.int64(0), _MOST_STEPS * (rows + 1)
+    for row in range(rows):
+        slot = np.int64(_hash_of(offsets, data, row) >> unused)
+        while slots[slot] >= 0 and _compared(offsets, data, slots[slot], row) != 0:
+            slot = (slot + 1) & last
+            steps -= 1
+            if steps == 0:
+                return 0
+        if slots[slot] < 0:
+            slots[slot], numbers[row], different[count] = row, count, row
+            count += 1
+        else:
+            numbers[row] = numbers[slots[slot]]
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _hash_of(offsets, data, row):  # type: ignore[no-untyped-def]
+    """The hash of a text, whose high bits depend on all of the text.
+
+    That of Fowler, Noll and Vo (FNV-1a), of words as long as there are any, each put by its high
+    bits into the low ones before the next; at the end Fibonacci hashing (Knuth, 6.4).
+    """
+    begin = np.int64(word_at(offsets + 4 * row))
+    end = np.int64(word_at(offsets + 4 * row + 4))
+    code = np.uint64(0xCBF29CE484222325)
+    while begin + 8 <= end:
+        code = (code ^ np.uint64(long_word_at(data + begin))) * np.uint64(0x9E3779B97F4A7C15)
+        code ^= code >> np.uint64(32)
+        begin += 8
+    for place in range(begin, end):
+        code = (code ^ np.uint64(byte_at(data + place))) * np.uint64(0x100000001B3)
+    return code * np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(nogil=True, cache=True)
