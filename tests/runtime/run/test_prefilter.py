@@ -193,6 +193,18 @@ def test_what_does_not_pay_is_looked_for_once(looked: list[Any]) -> None:
     assert query.program.kept["share"] > 0.5
 
 
+def test_a_table_of_another_kind_is_looked_at_soon(looked: list[Any]) -> None:
+    """One of which too many rows matter stops only the next calls from looking."""
+    query, table = _query(_TEXTS["a key"]), _table()
+    everything = table.filter(pa.array([one in "ABC" for one in table.column("type").to_pylist()]))
+    query.match_table(everything)
+    answers = [query.match_table(table) for _ in range(18)]
+    assert all(answer.equals(_whole(query, table)) for answer in answers)
+    found = [kept for _, kept in looked[1:]]
+    assert found[:15] == [None] * 15
+    assert None not in found[15:]
+
+
 def test_a_message_names_the_position_in_the_whole_table(looked: list[Any]) -> None:
     query = _query(f"SELECT * WHERE (A AS a ; (B AS b)+) FILTER a.v > LAST(b.v) {_BY_KEY}")
     query, table = query.with_options(max_work=200), _table(keys=1)
