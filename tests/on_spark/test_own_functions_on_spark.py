@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from given import copied
 from pyspark.errors import PySparkException
-from stream_routes import SETTINGS, files, run, settings
+from stream_routes import SETTINGS, files, run, settings, write_files
 
 import celc
 from celc.diagnostics.source import Source
@@ -126,10 +126,8 @@ def test_a_stream_whose_function_fails_passes_over_nothing(spark: Any, tmp_path:
     With another function the stream needs a new checkpoint, and then it finds all matches.
     """
     before = _in_year(EVENTS.slice(1, 2), 2022), _in_year(EVENTS.slice(0, 1), 2023)
-    (tmp_path / "in").mkdir()
+    write_files(tmp_path / "in", [*before, EVENTS, _FAR])
     with settings(spark, SETTINGS):
-        for name, piece in enumerate((*before, EVENTS, _FAR)):
-            pq.write_table(piece, tmp_path / "in" / f"{name}.parquet")
         for _ in range(2):
             with pytest.raises(Exception, match=r"a call of .*picky.* ended with ValueError: more"):
                 run(_streamed(spark, _query("picky(x.v)"), tmp_path), tmp_path)

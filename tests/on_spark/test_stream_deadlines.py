@@ -142,15 +142,13 @@ def test_a_worker_that_is_killed_when_deadlines_are_due(
 ) -> None:
     """kill -9 behind the step that hands the matches out, and in the task of `finish`: the stream
     is started again, and `finish` called again, and each match is there once."""
-    names = ("task_route", stream), ("finishing_route", sys.modules[finish.__module__])
-    for name, module in names:
-        dying = _dying_task if name == "task_route" else _dying_finish
-        made = getattr(module, name)
+    for name, dying in (("task_route", _dying_task), ("finishing_route", _dying_finish)):
+        made = getattr(stream, name)
 
         def patched(program: Any, made: Any = made, dying: Any = dying, name: str = name) -> Any:
             return partial(dying, made(program), str(tmp_path / name))
 
-        monkeypatch.setattr(module, name, patched)
+        monkeypatch.setattr(stream, name, patched)
     silent = [event(number / 100, "A", number) for number in range(1, 40)]
     undone = [event(5, "B", 7), event(6, "B", 11)]
     later = [event(9 + number / 100, "A", 100 + number) for number in range(10)]
