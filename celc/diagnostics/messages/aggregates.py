@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
-from celc.diagnostics.messages.functions import FUNCTIONS, advice_on
+from celc.diagnostics.messages.functions import FUNCTIONS, advice_on, is_foreign
 from celc.diagnostics.messages.wording import available, quote, quoted, unknown
 from celc.diagnostics.source import Span
 
@@ -156,7 +156,7 @@ def unknown_function(
     """`MEAN(x.price)`; `arguments` are those of the call, as they are written, `call` its place.
     `declaration`: of a function of one's own, where it takes attributes of several labels."""
     hints, mended = advice_on(name, arguments, functions)
-    if declaration is not None:
+    if declaration is not None and not is_foreign(name):
         hints = (f"a function of your own is declared before the query: {declaration}", *hints)
     message = f"there is no function {quote(name)}"
     fixes = () if mended is None or call is None else (Fix(call, mended),)

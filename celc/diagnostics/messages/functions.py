@@ -148,6 +148,12 @@ def _told(word: str) -> str | None:
     return None
 
 
+def is_foreign(name: str) -> bool:
+    """Whether a function of that name is known from other systems, with no expression in place of
+    its calls."""
+    return _told(name.upper()) is not None
+
+
 def _told_of_totals(word: str, first: str, arguments: Sequence[str]) -> str | None:
     """The help for a call in totals or in an aggregate that a file declares; None: there is none.
     Neither has functions of one event."""
@@ -171,7 +177,13 @@ _FROM_FOR = re.compile(r"(.+?)\s+FROM\s+(\d+)(?:\s+FOR\s+(\d+))?", re.IGNORECASE
 _NUMBERS = frozenset({"INT", "LONG", "FLOAT", "DOUBLE", "BIGINT", "STRING", "TO_NUMBER"})
 _MATCHING = ("REGEXP_LIKE", "RLIKE", "REGEXP", "REGEXP_MATCHES", "REGEXP_CONTAINS")
 
+_PARTS_OF_TIMES = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "DAYOFWEEK")
+
 _INSTEAD = {
+    **dict.fromkeys(
+        ("EXTRACT", "DATE_PART", "DATEPART"),
+        "YEAR(x.ts), MONTH, DAY, HOUR, MINUTE, SECOND and DAYOFWEEK are the parts of a time",
+    ),
     **dict.fromkeys(
         ("LEAD", "NEXT"),
         "what comes later is an event of its own: A AS x ; A AS y, and then y.a",
@@ -214,9 +226,9 @@ def _rewritten(word: str, arguments: Sequence[str], functions: Collection[str]) 
     found: str | None = None
     match word, len(arguments):
         case "EXTRACT", 1 if part := _EXTRACTED.fullmatch(first):
-            found = f"{part[1].upper()}({part[2]})"
+            found = _part_of_time(part[1].upper(), part[2])
         case ("DATE_PART" | "DATEPART"), 2:
-            found = f"{first.strip(chr(39)).upper()}({second})"
+            found = _part_of_time(first.strip(chr(39)).upper(), second)
         case ("SUBSTRING" | "SUBSTR"), 1 if part := _FROM_FOR.fullmatch(first):
             found = f"SUBSTR({', '.join(text for text in part.groups() if text)})"
         case "LEFT", 2:
@@ -225,6 +237,10 @@ def _rewritten(word: str, arguments: Sequence[str], functions: Collection[str]) 
             found = f"SUBSTR({first}, -{second})"
         case ("IIF" | "IFF"), 3:
             found = f"IF({first}, {second}, {third})"
+        case ("ISNULL" | "ISNOTNULL"), 1:
+            found = f"{first} IS {'NOT ' if word == 'ISNOTNULL' else ''}NULL"
+        case "ISNULL", 2:
+            found = f"COALESCE({first}, {second})"
         case "NVL2", 3:
             found = f"IF({first} IS NOT NULL, {second}, {third})"
         case ("MOD" | "REMAINDER"), 2:
@@ -247,6 +263,20 @@ def _rewritten(word: str, arguments: Sequence[str], functions: Collection[str]) 
             found = f"CAST({first} AS {'DOUBLE' if word == 'TO_NUMBER' else word})"
     # Functions of one event are not everywhere: the others are in totals and aggregates.
     return found if "UPPER" in functions else None
+
+
+def seconds_between(end: str, start: str) -> str:
+    """An expression of the seconds from one TIMESTAMP to another, as a number."""
+    return f"(CAST({end} AS DOUBLE) - CAST({start} AS DOUBLE))"
+
+
+def _part_of_time(part: str, time: str) -> str | None:
+    """What EXTRACT(part FROM time) of other systems is here; None: there is no such part."""
+    if part == "EPOCH":
+        if between := re.fullmatch(r"([\w.`]+) - ([\w.`]+)", time):
+            return seconds_between(between[1], between[2])
+        return f"CAST({time} AS DOUBLE)"
+    return f"{part}({time})" if part in _PARTS_OF_TIMES else None
 
 
 # --- calls of functions of values -----------------------------------------------------------------
@@ -376,6 +406,8 @@ def no_cast(found: str, wanted: str, span: Span) -> Diagnostic:
     """`CAST(x.ok AS DATE)`."""
     message = f"a value of the type {found} cannot become {wanted}"
     hint = "numbers, times and texts become each other, as Spark's CAST has it; a TIMESTAMP a DATE"
+    if found == "INTERVAL":
+        hint = "for a number of seconds write CAST(y.ts AS LONG) - CAST(x.ts AS LONG)"
     return error("no-cast", span, message, hint)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 from celc.diagnostics.errors import Diagnostic, Fix, error, warning
+from celc.diagnostics.messages.functions import seconds_between
 from celc.diagnostics.messages.wording import counted, parts_offered, quote, written
 from celc.diagnostics.source import Span
 
@@ -157,24 +158,38 @@ def arithmetic_type(operator: str, type: str, span: Span, plus: Span | None = No
 
 
 def time_arithmetic(
-    operator: str, types: tuple[str, str], texts: tuple[str, str], span: Span
+    operator: str,
+    types: tuple[str, str],
+    texts: tuple[str, str],
+    times: tuple[str, str] | None,
+    span: Span,
 ) -> Diagnostic:
-    """`y.ts + x.ts`; `texts` are the two sides as they are written."""
+    """`y.ts + x.ts`; `texts` are the two sides as they are written, `times` the two TIMESTAMPs
+    whose difference one of them is."""
     left, right = types
-    mended = _other_arithmetic(operator, types, texts)
+    mended = _other_arithmetic(operator, types, texts, times)
     return error(
         "time-arithmetic",
         span,
         f"there is no {left} {operator} {right}",
         *([f"write {mended}"] if mended else ()),
-        *_how_to_calculate(operator, types, texts),
+        *_how_to_calculate(operator, types, texts, times),
         fixes=(Fix(span, mended),) if mended else (),
     )
 
 
-def _other_arithmetic(operator: str, types: tuple[str, str], texts: tuple[str, str]) -> str | None:
+def _other_arithmetic(
+    operator: str,
+    types: tuple[str, str],
+    texts: tuple[str, str],
+    times: tuple[str, str] | None,
+) -> str | None:
     """What is meant by arithmetic with a time or duration, where that is clear."""
     (left, right), (one, other) = types, texts
+    if operator in "/%" and times is not None and left != right:
+        seconds = seconds_between(*times)
+        sides = (seconds, other) if left == "INTERVAL" else (one, seconds)
+        return f"{sides[0]} {operator} {sides[1]}"
     moments = ("TIMESTAMP", "DATE")
     if operator == "+" and left in moments and right in moments:
         return f"{one} - {other}"
@@ -195,7 +210,10 @@ def _as_seconds(text: str) -> str:
 
 
 def _how_to_calculate(
-    operator: str, types: tuple[str, str], texts: tuple[str, str]
+    operator: str,
+    types: tuple[str, str],
+    texts: tuple[str, str],
+    times: tuple[str, str] | None,
 ) -> tuple[str, ...]:
     if "INTERVAL" in types and operator == "*":
         if set(types) == {"INTERVAL"}:
@@ -207,7 +225,10 @@ def _how_to_calculate(
             f"it by {share.numerator:,} and what it is compared with by {share.denominator:,}",
         )
     if "INTERVAL" in types and operator in "/%":
-        return ("durations are not divided: multiply what they are compared with instead",)
+        if times is not None and set(types) != {"INTERVAL"}:
+            return ("a duration is not divided, but the number of its seconds is",)
+        whole = f"a number of seconds is {seconds_between('y.ts', 'x.ts')}"
+        return ("durations are not divided: in a comparison multiply the other side", whole)
     return (
         "times and durations are calculated as in y.ts - x.ts, x.ts + 5 MINUTES and "
         "2 * (y.ts - x.ts)",

@@ -32,7 +32,6 @@ ORDER = (
 _FOREIGN_CLAUSES = {
     "GROUP": "PARTITION BY splits the stream by attributes",
     "ORDER": "the order of the stream is given at the call, not in the query",
-    "HAVING": "conditions stand in the formula, after FILTER",
     "WINDOW": "a window is written WITHIN 10 MINUTES",
     "RETURN": "what is reported stands after SELECT",
     "EMIT": "what is reported stands after SELECT",

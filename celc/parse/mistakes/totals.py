@@ -5,13 +5,15 @@ from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.parse.durations import in_units
 from celc.parse.mistakes.clauses import ORDER, moved
 from celc.parse.mistakes.place import FULL_NAMES, Place, described
+from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END
-from celc.parse.tokens import keyword_of
+from celc.parse.tokens import keyword_of, word_of
 
 GROUPS = (
     "PER END is a row for each event at which matches end, PER PARTITION one for each part of the "
     "stream, PER 1 HOUR one for each hour"
 )
+HAVING_OF_TOTALS = "HAVING judges totals, in a query SELECT TOTAL"
 _ORDER = ORDER.replace("LIMIT", "PER, HAVING")
 
 
@@ -30,6 +32,45 @@ def per_without_total(place: Place) -> Diagnostic | None:
         "PER says which matches are counted together, in a query SELECT TOTAL",
         "to count matches write SELECT TOTAL COUNT(*) AS n",
         "to look for matches in each part of the stream write PARTITION BY",
+    )
+
+
+def before_from(place: Place) -> Diagnostic | None:
+    """`SELECT TOTAL COUNT(*) AS n PER 1 DAY FROM S …`, and HAVING there."""
+    keyword = keyword_of(place.found)
+    if keyword not in ("PER", "HAVING") or place.last("TOTAL") is None:
+        return None
+    if not (place.accepts("FROM") or place.accepts("WHERE")) or place.accepts(END):
+        return None
+    end = place.statement_end()
+    words = [keyword_of(token) for token in place.tokens[place.index : end]]
+    begins = next((words.index(word) for word in ("FROM", "WHERE") if word in words), 0)
+    if not begins:
+        return None
+    begins += place.index
+    moved = f"{place.raw(begins, end)} {place.raw(place.index, begins)}"
+    return error(
+        "clause-order",
+        place.found.span,
+        f"{keyword} must stand behind the formula and its clauses",
+        f"write {offered(moved)}",
+        _ORDER,
+        fixes=[Fix(place.span(place.index, end), moved)],
+    )
+
+
+def having_without_total(place: Place) -> Diagnostic | None:
+    """`SELECT * … HAVING COUNT(*) > 5`: a condition on what only totals have."""
+    if word_of(place.found) != "HAVING" or place.last("TOTAL") is not None:
+        return None
+    if not place.accepts(END) or place.last("WHERE") is None:
+        return None
+    return error(
+        "needs-total",
+        place.found.span,
+        HAVING_OF_TOTALS,
+        "to count matches write SELECT TOTAL COUNT(*) AS n, and behind the clauses HAVING n > 5",
+        "a condition on each match stands in the formula, after FILTER",
     )
 
 

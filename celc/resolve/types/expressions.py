@@ -8,7 +8,7 @@ Long: a function for each kind of expression, and they call one another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import assert_never, cast
 
@@ -276,7 +276,8 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> core.Expression | None:
         slice_of = site.found.source.slice
         texts = (slice_of(node.left.span), slice_of(node.right.span))
         operand_types = (left.type.value, right.type.value)
-        site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
+        times = _subtracted(left, slice_of) or _subtracted(right, slice_of)
+        site.found.add(types.time_arithmetic(node.operator, operand_types, texts, times, node.span))
         return None
     if node.operator == "+" and left.type is right.type is core.DataType.STRING:
         plus = site.found.source.text.index("+", node.left.span.end)
@@ -370,6 +371,17 @@ def _call(node: syntax.Call, site: Site) -> core.Expression | None:
             return calls.function_call(TABLE[name], node, site, expression)
         case _:
             _refuse_unknown(node, site)
+            return None
+
+
+def _subtracted(value: core.Expression, slice_of: Callable[[Span], str]) -> tuple[str, str] | None:
+    """The texts of two TIMESTAMP attributes whose difference a value is; None: it is another."""
+    match value:
+        case core.Arithmetic("-", core.AttributeValue() as end, core.AttributeValue() as start) if (
+            end.type is start.type is core.DataType.TIMESTAMP
+        ):
+            return slice_of(end.span), slice_of(start.span)
+        case _:
             return None
 
 

@@ -18,6 +18,7 @@ from celc.parse.mistakes.surroundings import (
     without,
 )
 from celc.parse.mistakes.tokens import offered
+from celc.parse.mistakes.totals import HAVING_OF_TOTALS
 from celc.parse.tables import END
 from celc.parse.tokens import keyword_of, name_text, word_of
 
@@ -136,7 +137,8 @@ def _left_out(place: Place, advice: str, end: int) -> Diagnostic:
 def _clause_end(place: Place, start: int) -> int:
     """The index after a clause of another language that begins with its keyword and BY."""
     end = place.statement_end()
-    return next((i for i in range(start, end) if keyword_of(place.tokens[i]) in CLAUSES), end)
+    ends = (*CLAUSES, "HAVING")
+    return next((i for i in range(start, end) if keyword_of(place.tokens[i]) in ends), end)
 
 
 def _order_by(place: Place) -> Diagnostic:
@@ -252,6 +254,8 @@ def condition_after_clause(place: Place) -> Diagnostic | None:
     condition = labelled(place, place.index + 1, last)
     if start >= end or condition is None or place.index + 1 >= last:
         return None
+    if keyword == "HAVING" and "(*)" in condition.replace(" ", ""):
+        return None  # COUNT(*) is of all matches, and no FILTER asks for it
     clauses = place.raw(end, place.index)
     mended = f"{in_parentheses(place, start, end)} FILTER {condition} {clauses}".rstrip()
     code, message = _place_of(keyword)
@@ -267,7 +271,7 @@ def _place_of(keyword: str) -> tuple[str, str]:
         case "WHERE":
             return "clause-twice", "WHERE is given twice"
         case _:
-            return "unknown-clause", "there is no clause 'HAVING'"
+            return "needs-total", HAVING_OF_TOTALS
 
 
 def _condition_end(place: Place) -> int:
