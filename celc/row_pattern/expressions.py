@@ -463,13 +463,11 @@ def _arithmetic(node: syntax.Binary, scope: Scope) -> core.Expression | None:
     if found is not None:
         return found
     if calculates_with_times(left, right):
-        scope.found.add(
-            messages.type_mismatch(
-                f"{operator} does not go with {left.type.value} and {right.type.value}",
-                node.span,
-                "times take + and - with INTERVAL '90' SECOND",
-            )
-        )
+        hint = "times take + and - with INTERVAL '90' SECOND"
+        if operator in "/%" and DataType.INTERVAL in (left.type, right.type):
+            hint = "a duration is not divided, but a number is: TIMESTAMPDIFF(SECOND, a, b) / 60"
+        message = f"{operator} does not go with {left.type.value} and {right.type.value}"
+        scope.found.add(messages.type_mismatch(message, node.span, hint))
         return None
     wrong = next(side for side in (left, right) if not is_null(side) and not side.type.is_numeric)
     _refuse_number(operator, wrong.type, wrong.span, scope)

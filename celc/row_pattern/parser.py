@@ -42,7 +42,7 @@ def parse(source: Source, found: Diagnostics | None = None) -> syntax.Query:
     if wrong is not None and wrong.type == BAD:
         diagnostics.add(messages.odd_character(wrong.text, wrong.span))
     elif wrong is not None:
-        diagnostics.add(_unexpected(wrong, machine.accepted(), source))
+        diagnostics.add(_unexpected(wrong, machine, source))
     diagnostics.raise_errors()
     deep = _too_deep(machine.result)
     if deep is not None:
@@ -79,13 +79,19 @@ def keywords() -> frozenset[str]:
     return frozenset(grammar().keywords)
 
 
-def _unexpected(token: Token, accepted: frozenset[str], source: Source) -> Any:
+def _unexpected(token: Token, machine: RowMachine, source: Source) -> Any:
+    accepted = machine.accepted()
     if token.type == END:
         end = len(source.text.rstrip())
         return messages.unexpected(None, accepted, Span(end, end))
     before = source.text[: token.span.start].split()[-1:]
+    clauses = [one.type for one in machine.tokens if one.type in messages.CLAUSES]
     return messages.unexpected(
-        token.text, accepted, token.span, "".join(before).upper().lstrip("(")
+        token.text,
+        accepted,
+        token.span,
+        "".join(before).upper().lstrip("("),
+        clauses[-1] if clauses else "",
     )
 
 

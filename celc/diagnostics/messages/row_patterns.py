@@ -44,7 +44,7 @@ _WORDS = {
     "GREATER": "'>'",
     "$END": "the end of the text",
 }
-_CLAUSES = (
+CLAUSES = (
     *("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN"),
     *("WITHIN", "SUBSET", "DEFINE"),
 )
@@ -62,32 +62,57 @@ def odd_character(character: str, span: Span) -> Diagnostic:
 
 
 def unexpected(
-    found: str | None, accepted: Collection[str], span: Span, before: str = ""
+    found: str | None,
+    accepted: Collection[str],
+    span: Span,
+    before: str = "",
+    clause: str = "",
 ) -> Diagnostic:
     """A word that cannot stand at its place; None: the text ends too early. before: the word before
-    it, in capitals."""
+    it, in capitals. clause: the first word of the clause in which it stands."""
     words = sorted({_WORDS.get(one, one) for one in accepted if one != "$END"})
-    here = "the text ends here" if found is None else f"{quote(found)} cannot stand here"
-    help = []
-    if found is not None and found.upper() in _CLAUSES and "PATTERN" not in accepted:
+    if found is None:
+        return error("syntax", span, "the text ends here", _possible(words))
+    help, word = [], found.upper()
+    if word in CLAUSES:
         help.append("the clauses stand in this order: " + ", ".join(_ORDER))
+        words = [one for one in words if one in CLAUSES] or words
     if found in ("*", "+", "?", "{") and not accepted & {"STAR", "PLUS"}:  # type: ignore[operator]
         help.append("one quantifier stands behind a part: put the part into parentheses first")
-    if found is not None and found.upper() in _ELSEWHERE:
-        help.append(_ELSEWHERE[found.upper()])
+    if word in _ELSEWHERE:
+        help.append(_ELSEWHERE[word])
     if before == "SELECT" and "PATTERN" not in accepted:
         help.append(
             "a subquery stands before: join what it gives to the rows that MATCH_RECOGNIZE reads"
         )
     if found in ("|", ")", ",") and "DOLLAR" in accepted:
         help.append("write () for a pattern of no rows")
+    if before == "WITHIN" and found.isdigit():
+        help.append(f"a duration is written INTERVAL '{found}' MINUTE, with its unit behind")
+    if clause == "MEASURES" and "AS" in accepted and "AT" not in accepted and not help:
+        help.append("each measure has a name behind AS: LAST(A.x) AS x")
+        words = [] if found[0].isalpha() or found in ("`", ",") else words
+    if clause == "PATTERN" and found in _BETWEEN_VARIABLES:
+        help.append("rows that follow each other stand side by side: (A B), and (A | B) is either")
+        words = []
+    return error(
+        "syntax",
+        span,
+        f"{quote(found)} cannot stand here",
+        *help,
+        *([_possible(words)] if words else ()),
+    )
+
+
+def _possible(words: Sequence[str]) -> str:
     shown = words[:_MOST_WORDS]
     more = f" and {len(words) - len(shown)} more" if len(words) > len(shown) else ""
-    help.append(f"possible here: {', '.join(shown)}{more}")
-    return error("syntax", span, here, *help)
+    return f"possible here: {', '.join(shown)}{more}"
 
 
+_BETWEEN_VARIABLES = (",", "->", "->>", ":", "||", "&", "and", "AND")
 _ELSEWHERE = {
+    "SKIP": "write AFTER MATCH SKIP PAST LAST ROW",
     "FOR": "write SUBSTR(x, 1, 2)",
     "ILIKE": "write LOWER(x) LIKE 'a%'",
     "ESCAPE": "LIKE has no ESCAPE: a \\ before % and _ takes them as they are",
@@ -133,8 +158,12 @@ def from_in_call(function: str, span: Span) -> Diagnostic:
 
 def part_of_time(part: str, known: Sequence[str], span: Span) -> Diagnostic:
     """`EXTRACT(WEEK FROM ts)`."""
-    message = f"EXTRACT gives no {quote(part)}"
-    return error("syntax", span, message, f"parts: {', '.join(known)}", "write SECOND(ts)")
+    message, hint = f"EXTRACT gives no {quote(part)}", "write SECOND(ts)"
+    if part.upper() == "EPOCH":
+        hint = "for a number of seconds write TIMESTAMPDIFF(SECOND, a, b)"
+    elif part.upper() != "SECOND":
+        return error("syntax", span, message, f"parts: {', '.join(known)}")
+    return error("syntax", span, message, f"parts: {', '.join(known)}", hint)
 
 
 def bounds_exchanged(least: int, most: int, span: Span) -> Diagnostic:

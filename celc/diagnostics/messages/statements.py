@@ -206,6 +206,10 @@ def unread_column(
     )
 
 
+_OF_TWO_TIMES = ("DATEDIFF", "DATE_DIFF", "TIMEDIFF", "EPOCH", "DATE_SUB", "DATESUB", "AGE")
+_BETWEEN_TIMES = "write TIMESTAMPDIFF(MINUTE, a, b), or b - a < INTERVAL '5' MINUTE"
+
+
 def host_function_of_rows(function: str, span: Span) -> Diagnostic:
     return error(
         "host-function",
@@ -213,8 +217,8 @@ def host_function_of_rows(function: str, span: Span) -> Diagnostic:
         f"{quote(function)} is a function of the host's, and cannot be of other rows",
         _HOST_READS,
         (
-            "write TIMESTAMPDIFF(MINUTE, a, b), or b - a < INTERVAL '5' MINUTE"
-            if function.upper() in ("DATEDIFF", "DATE_DIFF", "TIMEDIFF")
+            _BETWEEN_TIMES
+            if function.upper() in _OF_TWO_TIMES
             else "write the function inside: PREV(f(x)), SUM(f(x))"
         ),
     )
@@ -226,7 +230,11 @@ def host_function_of_variables(function: str, span: Span) -> Diagnostic:
         span,
         f"{quote(function)} is a function of the host's, and reads rows of several variables here",
         _HOST_READS,
-        "name columns of one variable in it",
+        (
+            _BETWEEN_TIMES
+            if function.upper() in _OF_TWO_TIMES
+            else "name columns of one variable in it"
+        ),
     )
 
 
