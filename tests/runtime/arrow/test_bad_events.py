@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 import pytest
@@ -216,6 +217,41 @@ def test_a_column_of_another_type(name: str) -> None:
     query = compiled("SELECT x FROM S WHERE A AS x")
     good = {"id": [1], "name": pa.array(["a"]), "value": [1.0], "ts": [1]}
     assert problem(query, batch(**(good | columns))) == f"query 'q' {said}"
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "options", "said"),
+    [
+        (
+            ["2024-01-01 00:00:01"],
+            "us",
+            {"utc": True},
+            "the column's type is string: make times of its texts, with pandas.to_datetime(column, "
+            "utc=True), or by a cast to timestamp[us], or declare the attribute as STRING",
+        ),
+        (
+            [1704067201],
+            "s",
+            {"unit": "s", "utc": True},
+            "the column's type is int64: make times of its numbers, with pandas.to_datetime(column"
+            ", unit='s', utc=True), or by a cast to timestamp[s], or declare the attribute as LONG",
+        ),
+    ],
+)
+def test_times_as_texts_and_numbers(
+    values: list[Any], unit: str, options: dict[str, Any], said: str
+) -> None:
+    """Both ways that the message shows lead to the same times."""
+    query = compiled(
+        "SELECT x FROM S WHERE A AS x", "CREATE STREAM S { EVENT A { at: TIMESTAMP } }"
+    )
+    told = f"query 'q' declares 'at' as TIMESTAMP, but {said}"
+    assert problem(query, batch(at=pa.array(values))) == told
+    by_pandas = pa.array(pd.to_datetime(pd.Series(values), **options).dt.as_unit("us"))
+    assert {
+        str(query.match_table(pa.table({"type": ["A"], "at": one}))["x"][0][0]["at"].as_py())
+        for one in (by_pandas, pa.array(values).cast(pa.timestamp(unit)))
+    } == {"2024-01-01 00:00:01+00:00"}
 
 
 ONE_OF_EACH = """CREATE STREAM S {
@@ -1002,6 +1038,7 @@ def test_the_time_zone_of_the_session_changes_no_instant(
 
 KILLED_ONCE = """
 import json, os, signal, sys
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import SparkSession
 import celc

@@ -152,7 +152,21 @@ def _unfit(plan: Plan, field: pa.Field, found: pa.DataType, type: pa.DataType) -
 
 def _remedies(plan: Plan, field: pa.Field, type: pa.DataType) -> Iterator[str]:
     """Possible ways to make a column of a type fit."""
-    if _casts(type, field.type):
+    values = type.value_type if pa.types.is_dictionary(type) else type
+    if pa.types.is_timestamp(field.type) and values in TEXTS:
+        # Arrow casts texts to a time with a zone only where each of them names one.
+        zone = "" if field.type.tz is None else ", utc=True"
+        yield (
+            f"make times of its texts, with pandas.to_datetime(column{zone}), or by a cast to "
+            "timestamp[us]"
+        )
+    elif pa.types.is_timestamp(field.type) and pa.types.is_integer(values):
+        zone = "" if field.type.tz is None else ", utc=True"
+        yield (
+            f"make times of its numbers, with pandas.to_datetime(column, unit='s'{zone}), or by a "
+            "cast to timestamp[s]"
+        )
+    elif _casts(type, field.type):
         yield f"cast the column to {field.type}"
     else:
         yield f"give it a column of the type {field.type}, made of this one"
