@@ -119,13 +119,18 @@ def _parse_statements(
             return machine.result if start == known else None
         # In an incomplete declaration, names without a label are not judged.
         whole = Span(0, len(diagnostics.source.text)) if machine.in_aggregate else None
+        goes_on = failed
         if tokens[failed].flawed or (failed > start and tokens[failed - 1].flawed):
             builder.end_of_query(error=whole)
         else:
-            diagnostic = unexpected(_place(diagnostics.source, tokens, start, failed))
+            place = _place(diagnostics.source, tokens, start, failed)
+            diagnostic = unexpected(place)
+            opener = failed if place.found.type == "LPAR" else place.opener
+            if opener is not None and begins_statement(tokens, opener + 1):
+                goes_on = place.closer(opener) or failed  # a statement in another one
             builder.end_of_query(error=whole or diagnostic.span)
             report(diagnostics, diagnostic)
-        after = range(max(failed, start + 1), len(tokens))
+        after = range(max(goes_on, start + 1), len(tokens))
         start = next((index for index in after if begins_statement(tokens, index)), None)
     return None
 

@@ -54,6 +54,9 @@ WITHOUT_CHANGE_SINCE = {
     **dict.fromkeys(("HAVING with a number of matches", "HAVING with a name of SELECT"), SEVERAL),
     **dict.fromkeys(("duration as a number", "times subtracted by a function"), SEVERAL),
     "week of EXTRACT": NO_WORD,
+    **dict.fromkeys(
+        ("average of a subquery", "subquery of EXISTS", "subquery behind FROM"), SEVERAL
+    ),
     "next event by a function": SEVERAL,
     "is not NaN": SEVERAL,
     "one for each key": SEVERAL,

@@ -108,6 +108,30 @@ def list_of_values(place: Place) -> Diagnostic | None:
     return None
 
 
+def subquery(place: Place) -> Diagnostic | None:
+    """`x.a > (SELECT AVG(a) FROM S)` and `FROM (SELECT * FROM S)`."""
+    if place.before == "FROM" and place.found.type == "LPAR":
+        if keyword_of(place.following) != "SELECT":
+            return None
+        closer = place.closer(place.index)
+        return error(
+            "foreign-word",
+            place.span(place.index, closer + 1) if closer else place.found.span,
+            "FROM names what is read, and a query cannot stand in a query",
+            "a query before it has a name, by which its rows are read: QUERY q: SELECT …, FROM q",
+        )
+    if keyword_of(place.found) != "SELECT" or place.before != "LPAR" or not place.wants_value:
+        return None
+    closer = place.closer(place.index - 1)
+    return error(
+        "foreign-word",
+        place.span(place.index, closer) if closer else place.found.span,
+        "a query cannot stand in a query",
+        "events of one match are compared with each other: x.item = y.item",
+        "values that come with the rows of another table are parameters: FOR EACH",
+    )
+
+
 def _range(place: Place) -> Diagnostic | None:
     """`IN (3..9)` and `IN RANGE (3, 9)`."""
     found, tokens = place.found, place.tokens

@@ -101,6 +101,7 @@ _CASES = (
     conditions.is_value,
     conditions.between,
     conditions.list_of_values,
+    conditions.subquery,
     conditions.condition_compared,
     conditions.comparison,
     conditions.value,
