@@ -51,7 +51,16 @@ _TYPES = {
     "ts": pa.int64(),
     "mileage": pa.int64(),
     "n": pa.int32(),
+    "ok": pa.bool_(),
 }
+_OF_PYTHON = {
+    bool: pa.bool_(),
+    int: pa.int32(),
+    float: pa.float64(),
+    dt.datetime: pa.timestamp("us", tz="UTC"),
+    dt.date: pa.date32(),
+}
+"""Types of the columns that only some cases have, by their values; others are texts."""
 
 
 def worker_python(folder: Path, *, compiles: bool = False, runtime: bool = False) -> Path:
@@ -87,12 +96,11 @@ DECIMALS = {
 def table(events: list[dict[str, Any]]) -> pa.Table:
     """A case's events with a row number for a tiebreak."""
     names = ["type", "id", "src", "dst", "value", "name", "mileage", "ts"]
-    types = _TYPES
+    types = {**_TYPES}
     if any("due" in event for event in events):
         time = pa.timestamp("us", tz="UTC")
         names += ["due", "day"]
         types = types | {"ts": time, "due": time, "day": pa.date32()}
-    names += [one for one in ("n", "code") if any(one in event for event in events)]
     if any("end" in event for event in events):
         names += ["start", "end", "price"]
         is_time = isinstance(events[0]["end"], dt.datetime)
@@ -101,6 +109,13 @@ def table(events: list[dict[str, Any]]) -> pa.Table:
     if any("px" in event for event in events):
         names += DECIMALS
         types = types | DECIMALS
+    more = {one: None for event in events for one in event}
+    more |= {one: value for event in events for one, value in event.items() if value is not None}
+    names += (name for name in more if name not in names)
+    by_value = {name: _OF_PYTHON.get(type(value), pa.string()) for name, value in more.items()}
+    types = by_value | types
+    if isinstance(more.get("ts"), dt.datetime):
+        types["ts"] = by_value["ts"]
     columns = {
         name: pa.array([event.get(name) for event in events], types.get(name, pa.string()))
         for name in names
