@@ -20,15 +20,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import in_one_piece, is_whole, numbers, taken, whole_values
+from celc_runtime.arrow.arrays import (
+    in_one_piece,
+    is_whole,
+    numbers,
+    taken,
+    whole_column,
+    whole_values,
+)
 from celc_runtime.arrow.events.ascending import rise
 from celc_runtime.arrow.events.columns import Columns
 from celc_runtime.arrow.events.digits import (
-    ALONE,
+    Move,
     Places,
     Step,
     Workers,
-    coded_texts,
+    coding_texts,
     done,
     in_order,
     is_worth_it,
@@ -75,6 +82,8 @@ _MOST_ORDERS = 2  # order columns: a time, and what tells equal times apart
 
 _IMMEASURABLE = -(2**63)  # from which no window is measured, if it is in any row
 
+_LONG = pa.int64()
+
 _FEW = 1 << 12  # rows that are looked at first: most tables show there that they do not rise
 
 
@@ -98,7 +107,9 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
     program, so that where it is too large the next calls do not look.
     """
     plan = program.plan
-    sorting, workers = workers, workers if len(table) >= 2 * _ROWS_OF_A_THREAD else ALONE
+    sorting = workers
+    if len(table) < 2 * _ROWS_OF_A_THREAD:
+        workers = Workers(1, sorting.side_by_side)  # each column is read by one thread
     most = _MOST_KEPT if plan.source.key_columns else _MOST_KEPT_OF_ONE_STREAM
     if program.kept.get("share", 0) > most:
         program.kept["passed over"] = passed_over = program.kept.get("passed over", 0) + 1
@@ -108,12 +119,12 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
     names = {*sort_columns(plan), plan.source.type_name} & {*table.schema.names}
     if any(table.column(name).null_count for name in names):
         return None
-    shown, coded = _coded(plan, table, workers)
+    coded = _coded(plan, table, workers)
     if coded is None:
         return None
-    slices = _slices(coded, workers)
-    keys = _keys(plan, coded)
-    if keys is None or keys.different * len(slices) > len(table):
+    table, keys, shown = coded
+    slices = _slices(table, workers)
+    if keys.different * len(slices) > len(table):
         return None  # keys are too far apart: their counts would take more than the table
     counts = np.zeros((len(slices), keys.different), np.int64)  # of the rows before each
     calls = [
@@ -137,7 +148,7 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
     )
     rows, positions, partitions = map(np.concatenate, zip(*found, strict=True))
     chosen = _Chosen(rows, positions, keys.in_order(partitions), keys.different, rises=shown == 1)
-    return _in_order(plan, coded, chosen, sorting)
+    return _in_order(plan, table, chosen, sorting)
 
 
 class _Slice(NamedTuple):
@@ -161,36 +172,40 @@ def _pieces(table: pa.Table) -> list[pa.RecordBatch]:
 # --- order and types ------------------------------------------------------------------------------
 
 
-def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[int, pa.Table | None]:
-    """(How many order columns show that the rows strictly rise, the table with its types, and keys
-    that are texts, as codes). None: they do not, or not all types are declared."""
+def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[pa.Table, _Keys, int] | None:
+    """(The table with its types, and keys that are texts, as codes; its keys; how many order
+    columns show that the rows strictly rise). None: they do not, not all types are declared, or
+    there can be more keys than rows."""
     orders = [*dict.fromkeys((*plan.source.order_by, *plan.source.tiebreak))]
     if len(orders) > _MOST_ORDERS or not all(is_whole(table.column(name)) for name in orders):
-        return 0, None
+        return None
     rising = table.select(orders)
     few = _pieces(rising.slice(0, _FEW))
     if not rise(few) or whole_values(few[0].column(0))[0] == _IMMEASURABLE:
-        return 0, None
+        return None
     slices = _slices(rising, workers)
     rises = Step([partial(rise, part.pieces) for part in slices], list)
     name = plan.source.type_name
     place = table.schema.get_field_index(name)
     typing = done(None) if place < 0 else coding_types(plan, table.column(place), workers)
-    shown, types = workers.take(rises, typing)
+    keys = [_key(table.column(name), workers) for name in plan.source.key_columns]
+    shown, types, *of_keys = workers.take(rises, typing, *keys)
     borders = [table.slice(part.first - 1, 2).select(orders) for part in slices[1:]]
     shown += [rise(_pieces(two)) for two in borders]
     if not all(shown):
-        return 0, None
+        return None
     if types is not None:
         if not pa.types.is_dictionary(types.type):
-            return 0, None
+            return None
         table = table.set_column(place, name, types)
-    for name in plan.source.key_columns:
-        place = table.schema.get_field_index(name)
-        if pa.types.is_string(table.schema.field(place).type):
-            codes = coded_texts(in_one_piece(table.column(place)), workers)
-            table = table.set_column(place, name, codes)
-    return max(shown), table
+    different = 1
+    for name, key in zip(plan.source.key_columns, of_keys, strict=True):
+        different *= key.size
+        if different > len(table):
+            return None
+        if key.codes is not None:
+            table = table.set_column(table.schema.get_field_index(name), name, key.codes)
+    return table, _Keys([*plan.source.key_columns], of_keys, different * bool(of_keys)), max(shown)
 
 
 def _symbols_and_counts(
@@ -210,65 +225,76 @@ def _symbols_and_counts(
 # --- positions ------------------------------------------------------------------------------------
 
 
+class _Key(NamedTuple):
+    """A column of keys as numbers: its least one, and how many values there can be (`size`). codes,
+    ranks: of texts, the codes that are these numbers, and int64, the places of the coded texts in
+    their order; None: numbers are in order."""
+
+    least: int
+    size: int
+    codes: pa.DictionaryArray | None = None
+    ranks: np.ndarray | None = None
+
+
+def _key(column: pa.ChunkedArray, workers: Workers) -> Step:
+    """The step that finds what a column of keys is as numbers."""
+    if pa.types.is_string(column.type):
+        coding = coding_texts(in_one_piece(column), workers)
+        return Step(coding.calls, lambda found: _of_codes(coding.found(found)))
+
+    def ends(chunk: pa.Array) -> tuple[int, int]:
+        values = numbers(chunk)[0]
+        return int(values.min()), int(values.max())
+
+    def found(of_chunks: list[tuple[int, int]]) -> _Key:
+        least = min(one for one, _ in of_chunks)
+        return _Key(least, max(one for _, one in of_chunks) - least + 1)
+
+    return Step([partial(ends, chunk) for chunk in column.chunks if len(chunk)], found)
+
+
+def _of_codes(codes: pa.DictionaryArray) -> _Key:
+    order = pc.sort_indices(codes.dictionary).to_numpy().astype(np.int64)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return _Key(0, len(order), codes, ranks)
+
+
 class _Keys(NamedTuple):
     """The keys of rows as numbers, of which `different` can be there; 0: there is no PARTITION BY.
 
-    columns: (name, its least value, how many values there can be) of each. ranks: int64 for each,
-    the places of texts in their order; None: numbers are in order.
+    names: those of the columns.
     """
 
-    columns: list[tuple[str, int, int]]
-    ranks: list[np.ndarray | None]
+    names: list[str]
+    columns: list[_Key]
     different: int
 
     def of(self, piece: pa.RecordBatch) -> tuple[np.ndarray, int]:
         """(whole numbers[rows], or nothing; the least that there can be)."""
         if not self.columns:
             return NO_INTEGERS, 0
-        (name, least, _), *others = self.columns
-        found = _numbers(piece.column(name))
-        for name, other, count in others:
-            values = _numbers(piece.column(name)).astype(np.int64) - other
-            found, least = (found.astype(np.int64) - least) * count + values, 0
+        (first, *others), (name, *names) = self.columns, self.names
+        found, least = _numbers(piece.column(name)), first.least
+        for name, key in zip(names, others, strict=True):
+            values = _numbers(piece.column(name)).astype(np.int64) - key.least
+            found, least = (found.astype(np.int64) - least) * key.size + values, 0
         return found, least
 
     def in_order(self, keys: np.ndarray) -> np.ndarray:
         """Keys, as numbers from 0 on, as numbers in the order of PARTITION BY."""
-        if all(one is None for one in self.ranks):
+        if all(one.ranks is None for one in self.columns):
             return keys
         ranks = np.zeros(1, np.int64)
-        for (_, _, count), own in zip(self.columns, self.ranks, strict=True):
-            of_column = np.arange(count) if own is None else own
-            ranks = (ranks[:, None] * count + of_column).ravel()
+        for one in self.columns:
+            of_column = np.arange(one.size) if one.ranks is None else one.ranks
+            ranks = (ranks[:, None] * one.size + of_column).ravel()
         found: np.ndarray = ranks[keys]
         return found
 
 
 def _numbers(key: pa.Array) -> np.ndarray:
     return numbers(key.indices if pa.types.is_dictionary(key.type) else key)[0]
-
-
-def _keys(plan: Plan, table: pa.Table) -> _Keys | None:
-    """The keys of all rows; None: there can be more than there are rows."""
-    columns, ranks, different = [], list[np.ndarray | None](), 1
-    for name in plan.source.key_columns:
-        chunks = [chunk for chunk in table.column(name).chunks if len(chunk)]
-        some = [_numbers(chunk) for chunk in chunks]
-        least, most = min(int(one.min()) for one in some), max(int(one.max()) for one in some)
-        columns.append((name, least, most - least + 1))
-        ranks.append(_ranks(chunks[0]) if pa.types.is_dictionary(chunks[0].type) else None)
-        different *= most - least + 1
-        if different > len(table):
-            return None
-    return _Keys(columns, ranks, different if columns else 0)
-
-
-def _ranks(texts: pa.DictionaryArray) -> np.ndarray:
-    """int64: the places of the distinct texts of a column, all of which it has, in their order."""
-    order = pc.sort_indices(texts.dictionary).to_numpy().astype(np.int64)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks
 
 
 def _that_matter(
@@ -339,47 +365,62 @@ class _Chosen(NamedTuple):
 
 def _in_order(plan: Plan, table: pa.Table, chosen: _Chosen, workers: Workers) -> Sorted:
     """Some rows of a table in the order that the query reads, if they stand in that of time."""
-    rows, count = chosen.rows, len(chosen.rows)
+    rows, positions, count = chosen.rows, chosen.positions, len(chosen.rows)
     moves = Moves([*table.itercolumns()] if count <= MOST_MOVED else [], rows)
-    order, begins = np.arange(count), NO_INTEGERS
-    if len(chosen.keys) and is_worth_it(count):
-        digits = Places(chosen.keys.view(np.uint64), chosen.different - 1)
-        order = in_order([digits], workers, moves.of_slice).order
-    else:
-        places = order
-        if len(chosen.keys):
-            order = np.argsort(chosen.keys, kind="stable")
-            places = np.empty(count, np.int64)
-            places[order] = np.arange(count)
+    begins = NO_INTEGERS
+    if not len(chosen.keys):
         slices = workers.slices(count)
-        workers.side_by_side([partial(moves.of_slice, places, *one) for one in slices])
-    if len(chosen.keys):
-        keys = chosen.keys[order]
-        begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        workers.side_by_side([partial(moves.of_slice, np.arange(count), *one) for one in slices])
+    else:
+        told = Moves([pa.chunked_array([whole_column(one, _LONG)]) for one in (rows, positions)])
+
+        def move(places: np.ndarray, first: int, end: int) -> None:
+            moves.of_slice(places, first, end)
+            told.of_slice(places, first, end)
+
+        begins = _moved_by_key(chosen, workers, move)
+        rows, positions = (whole_values(one) for one in told.columns)
     moved = tuple(
-        _picked(column, rows, order) if one is None and column.num_chunks > 1 else one
+        _picked(column, chosen.rows, rows) if one is None and column.num_chunks > 1 else one
         for column, one in zip_longest(table.itercolumns(), moves.columns)
     )
     return Sorted(
         table,
-        rows[order],
+        rows,
         number_column(plan, table),
         moved,
         starts=begins,
         arranged=rising(plan, count, begins) if chosen.rises else None,
-        positions=chosen.positions[order],
+        positions=positions,
     )
 
 
-def _picked(column: pa.ChunkedArray, rows: np.ndarray, order: np.ndarray) -> pa.Array:
-    """Some rows of a column, in an order. To make one piece of the whole column first would copy
-    those that are left out."""
+def _moved_by_key(chosen: _Chosen, workers: Workers, move: Move) -> np.ndarray:
+    """Moves rows by their keys; returns the places at which keys begin (int64)."""
+    keys = chosen.keys
+    if is_worth_it(len(keys)):
+        digits = Places(keys.view(np.uint64), chosen.different - 1)
+        order, begins = in_order([digits], workers, move)
+        if begins is not None:
+            return begins
+    else:
+        order = np.argsort(keys, kind="stable")
+        places = np.empty(len(keys), np.int64)
+        places[order] = np.arange(len(keys))
+        move(places, 0, len(keys))
+    keys = keys[order]
+    return np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+
+
+def _picked(column: pa.ChunkedArray, standing: np.ndarray, rows: np.ndarray) -> pa.Array:
+    """Some rows of a column, as `rows` names them. standing: the same rows, as they stand. To make
+    one piece of the whole column first would copy those that are left out."""
     begins = np.cumsum([0, *map(len, column.chunks)])
-    borders = np.searchsorted(rows, begins).tolist()
+    borders = np.searchsorted(standing, begins).tolist()
     picked = [
-        taken(chunk, rows[first:end] - begin)
+        taken(chunk, standing[first:end] - begin)
         for chunk, begin, (first, end) in zip(
             column.chunks, begins[:-1], pairwise(borders), strict=True
         )
     ]
-    return taken(pa.concat_arrays(picked), order)
+    return taken(pa.concat_arrays(picked), np.searchsorted(standing, rows))

@@ -124,14 +124,22 @@ def placing(column: pa.Array, workers: Workers) -> Step:
 
 def coded_texts(column: pa.Array, workers: Workers) -> pa.Array:
     """A column of texts coded by the distinct ones; another column as it is."""
+    return workers.take(coding_texts(column, workers))[0]
+
+
+def coding_texts(column: pa.Array, workers: Workers) -> Step:
+    """The step that finds `coded_texts`."""
     if not _is_text(column.type):
-        return column
+        return done(column)
+
+    def found(coded: list[pa.DictionaryArray]) -> pa.DictionaryArray:
+        if len(coded) == 1:
+            return coded[0]
+        return pa.concat_arrays(pa.chunked_array(coded).unify_dictionaries().chunks)
+
     slices = workers.slices(len(column))
     calls = [partial(column.slice(first, end - first).dictionary_encode) for first, end in slices]
-    coded = workers.side_by_side(calls)
-    if len(coded) == 1:
-        return coded[0]
-    return pa.concat_arrays(pa.chunked_array(coded).unify_dictionaries().chunks)
+    return Step(calls, found)
 
 
 def places_of_numbers(values: np.ndarray, workers: Workers = ALONE) -> Places | None:
