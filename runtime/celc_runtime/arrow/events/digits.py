@@ -49,7 +49,8 @@ class Workers(NamedTuple):
 
     def take(self, *steps: Step) -> list[Any]:
         """What steps find, whose calls are made together."""
-        answers = iter(self.side_by_side([call for step in steps for call in step.calls]))
+        calls = [call for step in steps for call in step.calls]
+        answers = iter(self.side_by_side(calls) if calls else ())
         return [step.found([next(answers) for _ in step.calls]) for step in steps]
 
 
