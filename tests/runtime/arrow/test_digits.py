@@ -87,6 +87,15 @@ def test_some_rows_are_moved(pieces: bool) -> None:
         assert found.to_pylist() == given[name].take(wanted).to_pylist(), name
 
 
+def test_empty_pieces_need_no_memory() -> None:
+    empty = pa.Array.from_buffers(pa.int64(), 0, [None, None])
+    moves = Moves([pa.chunked_array([empty, pa.array([7, 8]), empty])])
+    moves.of_slice(np.array([1, 0]), 0, 2)
+    (found,) = moves.columns
+    assert found is not None
+    assert found.to_pylist() == [8, 7]
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_sort_and_move_as_one_does(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     for name in ("_ROWS_OF_A_DIGIT", "_ROWS_OF_A_SLICE"):

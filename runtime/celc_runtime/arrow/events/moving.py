@@ -61,7 +61,7 @@ def _move_of(column: pa.ChunkedArray, rows: np.ndarray | None) -> _Move | None:
     type = column.type.index_type if is_coded else column.type
     if column.null_count or not (pa.types.is_primitive(type) and type.bit_width in _OF_BITS):
         return None
-    chunks = column.chunks
+    chunks = [chunk for chunk in column.chunks if len(chunk)]  # others can have no memory at all
     if is_coded and len(chunks) != 1:
         chunks = [column.combine_chunks()]  # each chunk can have codes of its own
     dtype = _OF_BITS[type.bit_width]
