@@ -276,7 +276,17 @@ def test_a_run_measures_engines_in_processes_of_their_own() -> None:
     assert loads["loads"]["events"]["held"] > 10
 
 
-def test_an_answer_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("answered", [0, 1, 2])
+def test_an_answer_that_takes_too_long_is_stopped(
+    answered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first answer, its rows, or that of a later turn."""
+    ask, waits = run.Child.ask, [60.0] * answered
+
+    def in_time(child: object, line: str, most: float | None = None) -> str:
+        return ask(child, line, most if most is None else (waits.pop() if waits else most))
+
+    monkeypatch.setattr(run.Child, "ask", in_time)
     chosen, _ = run.chosen_of("burst", "events")
     figure, _ = run.measure(chosen, ["duckdb"], 2_000, 1, 0.0)
     assert (figure["state"], figure["reason"]) == ("stopped", "no answer in 0 seconds")

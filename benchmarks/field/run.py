@@ -157,7 +157,7 @@ def figures(
             answers[engine.name] = parquet.read_table(path, memory_map=False)
             figure |= {"first": _times(first), "matches": first["given"], "peak": _megabytes(first)}
         except TimeoutError:
-            figure |= {"state": "stopped", "reason": f"no answer in {engine.most:g} seconds"}
+            figure |= _stopped(engine)
         except RuntimeError as error:
             figure |= {"state": "failed", "reason": str(error)[:400]}
     verdict = compared(answers)
@@ -176,6 +176,10 @@ def _judged(task: Task, name: str, verdict: Compared) -> dict[str, Any]:
     return {"state": "other", "reason": reason, "difference": verdict.differences[name]}
 
 
+def _stopped(engine: Engine) -> dict[str, Any]:
+    return {"state": "stopped", "reason": f"no answer in {engine.most:g} seconds"}
+
+
 def _take_turns(
     task: Task, engines: Sequence[Engine], found: dict[str, dict[str, Any]], turns: int
 ) -> None:
@@ -192,7 +196,10 @@ def _take_turns(
                 mine.append(engine.ask(do="run", task=task.name))
                 if turn == 0 and mine[0]["clock"] < WARM_SECONDS:
                     _warm(task, engine)
-            except (RuntimeError, TimeoutError) as error:
+            except TimeoutError:
+                found[engine.name] |= _stopped(engine)
+                return
+            except RuntimeError as error:
                 found[engine.name] |= {"state": "failed", "reason": str(error)[:400]}
                 return
     for name, mine in taken.items():
