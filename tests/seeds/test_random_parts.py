@@ -21,6 +21,7 @@ import pytest
 import test_random_parameters
 from cases_io import Case, case_stems, load_cases
 from celc_runtime import CompiledQuery
+from celc_runtime.arrow import pieces
 from celc_runtime.arrow.events import ascending, digits, sorting
 from celc_runtime.plan.errors import EventError
 from celc_runtime.rules import any_query
@@ -87,6 +88,7 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
         patch.setattr(parts, "side_by_side", side_by_side)
         patch.setattr(any_query, "answer_of_parts", of_parts)
         patch.setattr(any_query, "prefiltered", prefiltered)
+        patch.setattr(any_query, "TINY", 0)  # pieces stay until a run reads them
         patch.setattr(any_query, "NOTED_ROWS", 1)
         # Few rows have a run of their own, which has all of them in one batch, and which a process
         # takes after some hundred calls.
@@ -160,6 +162,9 @@ def compare(query: CompiledQuery, table: pa.Table, note: str, **more: Any) -> st
         table = pa.concat_tables([table[first:end] for first, end in pairwise(cuts)])
     others = [told(query, table, count, **more) for count in THREADS[1:]]
     ways = [(f"{count} threads", other) for count, other in zip(THREADS[1:], others, strict=True)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "SMALL", 0)
+        ways.append(("pieces as they stand", told(query, table, 1, **more)))
     if "max_matches" not in more:
         with leaving_out(query):
             ways += [("rows left out", told(query, table, count, **more)) for count in (1, 2)]

@@ -17,6 +17,7 @@ import pyarrow as pa
 from celc_runtime.arrow.events.sorting import Sorted, order_for
 from celc_runtime.arrow.matches.compact import schema_of
 from celc_runtime.arrow.matches.output import FirstMatches
+from celc_runtime.arrow.pieces import TINY, joined
 from celc_runtime.arrow.tables.event_tables import batches_of, entered, table_of
 from celc_runtime.arrow.tables.few_rows import MOST_ROWS_READ, FewRows, few_rows
 from celc_runtime.arrow.tables.pandas_frames import frame_of
@@ -229,6 +230,7 @@ def _ordered(
     """A table of events in the order of the plan by which they are read, and the number of threads
     that sort and read it, of those that are given (None: as many as pay). prefilters: rows that
     cannot matter may be left out."""
+    table = joined(table, TINY)
     count = threads_of(len(table), threads, ROWS_THAT_PAY)
     workers = workers_of(count)
     is_large = prefilters and len(table) >= LEAST_ROWS and can_prefilter(program)

@@ -45,6 +45,7 @@ from celc_runtime.arrow.events.layout import Layout
 from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.sorting import (
     MOST_MOVED,
+    Picked,
     Sorted,
     number_column,
     rising,
@@ -367,7 +368,7 @@ def _in_order(plan: Plan, table: pa.Table, chosen: _Chosen, workers: Workers) ->
     """Some rows of a table in the order that the query reads, if they stand in that of time."""
     rows, positions, count = chosen.rows, chosen.positions, len(chosen.rows)
     moves = Moves([*table.itercolumns()] if count <= MOST_MOVED else [], rows)
-    begins = NO_INTEGERS
+    order, begins = None, NO_INTEGERS
     if not len(chosen.keys):
         slices = workers.slices(count)
         workers.side_by_side([partial(moves.of_slice, np.arange(count), *one) for one in slices])
@@ -378,10 +379,14 @@ def _in_order(plan: Plan, table: pa.Table, chosen: _Chosen, workers: Workers) ->
             moves.of_slice(places, first, end)
             told.of_slice(places, first, end)
 
-        begins = _moved_by_key(chosen, workers, move)
+        order, begins = _moved_by_key(chosen, workers, move)
         rows, positions = (whole_values(one) for one in told.columns)
     moved = tuple(
-        _picked(column, chosen.rows, rows) if one is None and column.num_chunks > 1 else one
+        (
+            _picked(column, chosen.rows, order, workers)
+            if one is None and column.num_chunks > 1
+            else one
+        )
         for column, one in zip_longest(table.itercolumns(), moves.columns)
     )
     return Sorted(
@@ -395,32 +400,35 @@ def _in_order(plan: Plan, table: pa.Table, chosen: _Chosen, workers: Workers) ->
     )
 
 
-def _moved_by_key(chosen: _Chosen, workers: Workers, move: Move) -> np.ndarray:
-    """Moves rows by their keys; returns the places at which keys begin (int64)."""
+def _moved_by_key(chosen: _Chosen, workers: Workers, move: Move) -> tuple[np.ndarray, np.ndarray]:
+    """Moves rows by their keys; returns their order, and the places at which keys begin (int64)."""
     keys = chosen.keys
     if is_worth_it(len(keys)):
         digits = Places(keys.view(np.uint64), chosen.different - 1)
         order, begins = in_order([digits], workers, move)
         if begins is not None:
-            return begins
+            return order, begins
     else:
         order = np.argsort(keys, kind="stable")
         places = np.empty(len(keys), np.int64)
         places[order] = np.arange(len(keys))
         move(places, 0, len(keys))
     keys = keys[order]
-    return np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    return order, np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
 
 
-def _picked(column: pa.ChunkedArray, standing: np.ndarray, rows: np.ndarray) -> pa.Array:
-    """Some rows of a column, as `rows` names them. standing: the same rows, as they stand. To make
-    one piece of the whole column first would copy those that are left out."""
+def _picked(
+    column: pa.ChunkedArray, rows: np.ndarray, order: np.ndarray | None, workers: Workers
+) -> pa.Array | Picked:
+    """Some rows of a column, as they stand, in an order; None: in which they stand. To make one
+    piece of the whole column would copy those that are left out."""
     begins = np.cumsum([0, *map(len, column.chunks)])
-    borders = np.searchsorted(standing, begins).tolist()
-    picked = [
-        taken(chunk, standing[first:end] - begin)
+    borders = np.searchsorted(rows, begins).tolist()
+    calls = [
+        partial(taken, chunk, rows[first:end] - begin)
         for chunk, begin, (first, end) in zip(
             column.chunks, begins[:-1], pairwise(borders), strict=True
         )
     ]
-    return taken(pa.concat_arrays(picked), np.searchsorted(standing, rows))
+    standing = pa.concat_arrays(workers.side_by_side(calls))
+    return standing if order is None else Picked(standing, order)

@@ -77,6 +77,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int | None]]:
 
     monkeypatch.setattr(any_query, "MOST_ROWS_READ", 0)
     monkeypatch.setattr(any_query, "LEAST_ROWS", 1)
+    monkeypatch.setattr(any_query, "TINY", 0)  # pieces stay
     monkeypatch.setattr(prefilter, "_ROWS_OF_A_THREAD", 1)
     monkeypatch.setattr(any_query, "prefiltered", prefiltered)
     return found

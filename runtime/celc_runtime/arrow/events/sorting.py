@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow import pieces
 from celc_runtime.arrow.arrays import (
     differs,
     in_one_piece,
@@ -41,7 +42,6 @@ from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.late_rows import LateRows
-from celc_runtime.arrow.pieces import MOST_JOINED, is_in_small_pieces, joined
 from celc_runtime.engine.arena.batch import NO_INTEGERS
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
@@ -72,6 +72,18 @@ def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*sort_columns(plan), *event_schema(plan).names)))
 
 
+class Picked(NamedTuple):
+    """A column whose values are picked when they are asked for. column: some values as they stand.
+    order: int64, the places of these in order."""
+
+    column: pa.Array
+    order: np.ndarray
+
+    def slice(self, first: int, count: int) -> pa.Array:
+        """A copy of `count` values in order, from the place `first` on."""
+        return taken(self.column, self.order[first : first + count])
+
+
 class Sorted(NamedTuple):
     """A table in the order that a query reads.
 
@@ -87,7 +99,7 @@ class Sorted(NamedTuple):
     table: pa.Table
     order: np.ndarray | None = None
     numbered: str | None = None
-    moved: tuple[pa.Array | None, ...] = ()
+    moved: tuple[pa.Array | Picked | None, ...] = ()
     starts: np.ndarray | None = None
     arranged: Arrangement | None = None
     few: LateRows | pa.RecordBatch | None = None
@@ -124,10 +136,11 @@ class Sorted(NamedTuple):
 
     def batches(self, first: int, end: int, most: int) -> Iterator[pa.RecordBatch]:
         """The same in batches of at most `most` rows, which are moved when they are asked for."""
-        if self.order is None and is_in_small_pieces(self.table):
-            most = min(most, MOST_JOINED)
+        if self.order is None and pieces.is_in_pieces(self.table, pieces.SMALL):
+            most = min(most, pieces.MOST_JOINED)
         for start in range(first, end, most):
-            yield from joined(self.rows(start, min(start + most, end))).to_batches()
+            rows = self.rows(start, min(start + most, end))
+            yield from pieces.joined(rows, pieces.SMALL).to_batches()
 
     def begins(self, plan: Plan) -> np.ndarray:
         """int64: the rows in order at which partitions begin. There is a row."""
@@ -147,7 +160,8 @@ class Sorted(NamedTuple):
     def moved_column(self, name: str) -> pa.Array | None:
         """The values of a column in order, where they have been moved."""
         place = self.table.schema.get_field_index(name)
-        return self.moved[place] if self.moved and place >= 0 else None
+        found = self.moved[place] if self.moved and place >= 0 else None
+        return None if found is None else found.slice(0, self.size)
 
 
 def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
@@ -220,13 +234,13 @@ def order_for(
         if kept is not None and is_plain and all(map(_is_numbered, found.values())):
             kept["order"] = _known_of(plan, table.schema, names)
         # To sort takes less than to look first.
-        pieces = {name: without_views(in_one_piece(one)) for name, one in found.items()}
-        if not all(map(is_whole, pieces.values())):
-            by_values = _by_values([*pieces.values()])
+        whole = {name: without_views(in_one_piece(one)) for name, one in found.items()}
+        if not all(map(is_whole, whole.values())):
+            by_values = _by_values([*whole.values()])
             if not (by_values[1:] < by_values[:-1]).any():
                 return Sorted(table)
             return _moving(plan, table, by_values, workers)
-        values = {name: whole_values(column) for name, column in pieces.items()}
+        values = {name: whole_values(column) for name, column in whole.items()}
         order, _, arranged = _in_order(plan, values)
         if order is None:
             return Sorted(table, arranged=arranged)
