@@ -5,7 +5,12 @@ takes less, as long as a piece has few bytes, and threads can do it. Figures are
 and two threads for a million rows.
 """
 
+from typing import NamedTuple
+
+import numpy as np
 import pyarrow as pa
+
+from celc_runtime.arrow.arrays import taken
 
 TINY = 1 << 20
 """Bytes of a piece, about, up to which a table is joined as it comes in. With a key, in pieces of
@@ -44,3 +49,15 @@ def with_wide_codes(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chunked
     if not pa.types.is_dictionary(type) or type.index_type.bit_width >= 32:
         return column
     return column.cast(pa.dictionary(pa.int32(), type.value_type, type.ordered))
+
+
+class Picked(NamedTuple):
+    """A column whose values are picked when they are asked for. column: some values as they stand.
+    order: int64, the places of these in order."""
+
+    column: pa.Array
+    order: np.ndarray
+
+    def slice(self, first: int, count: int) -> pa.Array:
+        """A copy of `count` values in order, from the place `first` on."""
+        return taken(self.column, self.order[first : first + count])

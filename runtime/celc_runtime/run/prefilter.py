@@ -45,12 +45,12 @@ from celc_runtime.arrow.events.layout import Layout
 from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.sorting import (
     MOST_MOVED,
-    Picked,
     Sorted,
     number_column,
     rising,
     sort_columns,
 )
+from celc_runtime.arrow.pieces import Picked
 from celc_runtime.engine.arena.batch import NO_INTEGERS
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.errors import EventError

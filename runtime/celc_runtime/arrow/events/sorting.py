@@ -72,18 +72,6 @@ def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*sort_columns(plan), *event_schema(plan).names)))
 
 
-class Picked(NamedTuple):
-    """A column whose values are picked when they are asked for. column: some values as they stand.
-    order: int64, the places of these in order."""
-
-    column: pa.Array
-    order: np.ndarray
-
-    def slice(self, first: int, count: int) -> pa.Array:
-        """A copy of `count` values in order, from the place `first` on."""
-        return taken(self.column, self.order[first : first + count])
-
-
 class Sorted(NamedTuple):
     """A table in the order that a query reads.
 
@@ -99,7 +87,7 @@ class Sorted(NamedTuple):
     table: pa.Table
     order: np.ndarray | None = None
     numbered: str | None = None
-    moved: tuple[pa.Array | Picked | None, ...] = ()
+    moved: tuple[pa.Array | pieces.Picked | None, ...] = ()
     starts: np.ndarray | None = None
     arranged: Arrangement | None = None
     few: LateRows | pa.RecordBatch | None = None
