@@ -41,14 +41,30 @@ def joined(table: pa.Table, largest: int) -> pa.Table:
     return table.combine_chunks() if is_in_pieces(table, largest) else table
 
 
-def with_wide_codes(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A coded column with codes of 32 bits, where they are narrower, as pandas makes them; another
-    as it is. Each piece of a column can have codes of its own: narrow ones do not hold those of
-    all, and Arrow then joins no pieces."""
+def as_read(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column of texts of the type that kernels read, also if it is coded; another as it is.
+
+    Polars and pandas give texts with offsets of 64 bits. Offsets of 32 bits hold those of a piece
+    of up to two gigabytes; a larger one stays as it is. Codes of less than 32 bits, as pandas makes
+    them, do not hold those of several pieces, each of which can have codes of its own: Arrow then
+    joins no pieces.
+    """
     type = column.type
-    if not pa.types.is_dictionary(type) or type.index_type.bit_width >= 32:
+    if pa.types.is_dictionary(type):
+        codes = type.index_type if type.index_type.bit_width >= 32 else pa.int32()
+        read = pa.dictionary(codes, _texts_as_read(type.value_type), type.ordered)
+    else:
+        read = _texts_as_read(type)
+    if read == type:
         return column
-    return column.cast(pa.dictionary(pa.int32(), type.value_type, type.ordered))
+    try:
+        return column.cast(read)
+    except pa.ArrowInvalid:  # more bytes than offsets of 32 bits can tell
+        return column
+
+
+def _texts_as_read(type: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_large_string(type) else type
 
 
 class Picked(NamedTuple):

@@ -28,7 +28,7 @@ _FEW = 1 << 12  # rows that are looked at first
 def ascends(columns: Sequence[pa.Array], workers: Workers) -> bool:
     """Whether rows ascend by all columns. Most tables show in a few rows that they do not."""
     rows = len(columns[0])
-    if len(columns) == 1 and _is_signed(columns[0]):
+    if len(columns) == 1 and is_signed(columns[0]):
         values = numbers(columns[0])[0]
         return rows < 2 or not disorder(values[1:], values[0])[0]
 
@@ -53,7 +53,7 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray, workers: Workers = AL
 def increasing(column: pa.Array | pa.ChunkedArray, workers: Workers) -> Step:
     """The step that finds `strictly_increases`. Most columns that do not show it in a few rows:
     then nothing is left to do."""
-    if not _is_signed(column):
+    if not is_signed(column):
         return done(False)
 
     def falls(values: np.ndarray, before: Any) -> bool:
@@ -78,7 +78,7 @@ def increasing(column: pa.Array | pa.ChunkedArray, workers: Workers) -> Step:
     return Step(calls, lambda found: not any(found))
 
 
-def _is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
+def is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether a column has whole numbers of 64 bits with a sign, as kernels compare them."""
     return is_whole(column) and column.type != pa.uint64()
 

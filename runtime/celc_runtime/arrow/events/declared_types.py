@@ -108,6 +108,15 @@ class DeclaredTypes:
         undeclared = rows > 0 and codes.max() == others
         return codes, self.names if undeclared else self.known
 
+    def codes_again(self, column: pa.DictionaryArray) -> tuple[np.ndarray, list[str]]:
+        """`codes` of texts that have codes of their own."""
+        others = len(self.names) - 1
+        found = pc.index_in(column.dictionary, value_set=self._texts).fill_null(others)
+        of_codes = pa.array(whole_values(found).astype(_dtype(others)))
+        codes = whole_values(pc.take(of_codes, column.indices, boundscheck=False))
+        undeclared = len(codes) > 0 and codes.max() == others
+        return codes, self.names if undeclared else self.known
+
 
 class _Slots(NamedTuple):
     """A hash table of the names. The code of a name is its number; other texts have the number of

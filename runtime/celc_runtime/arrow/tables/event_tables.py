@@ -21,7 +21,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import without_views
 from celc_runtime.arrow.events.conforming import is_required, not_found_error
 from celc_runtime.arrow.events.paths import with_fields
-from celc_runtime.arrow.pieces import with_wide_codes
+from celc_runtime.arrow.pieces import as_read
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.arrow.tables.logged_tables import why_not_plain
 from celc_runtime.arrow.tables.pandas_frames import frame_table
@@ -238,7 +238,7 @@ def _narrowed(program: Program, table: pa.Table, rows_seen: int = 0) -> pa.Table
         if present.count(name) != 1 and (name in present or is_required(program.plan, name)):
             raise not_found_error(program.plan, name, present)
     taken = [name for name in names if name in present] or present[:1]
-    columns = [with_wide_codes(without_views(table.column(name))) for name in taken]
+    columns = [as_read(without_views(table.column(name))) for name in taken]
     narrow = pa.table(columns, names=taken)
     if program.plan.source.is_as_given and set(taken) <= set(given.names):
         places = [given.names.index(name) for name in taken]
