@@ -23,7 +23,7 @@ import pytest
 from celc_runtime import CompiledQuery, EventWarning
 from celc_runtime.plan.errors import EventError
 from engines import interpreted, only_query
-from test_random_parts import small_parts
+from test_random_parts import leaving_out, small_parts
 
 import celc
 
@@ -231,6 +231,9 @@ def check(seed: int) -> str:
     with small_parts(rng):
         for count in (1, 2, 3, 7):
             compare(partial(query.match_table, whole, threads=count), f"{count} threads")
+        with leaving_out(query):
+            for count in (1, 2):
+                compare(partial(query.match_table, whole, threads=count), f"{count}, left out")
 
     def in_batches() -> pa.Table:
         found = query.match_arrow(table(in_order(rows)).to_batches())

@@ -13,7 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -33,7 +33,7 @@ from celc_runtime.run.walk.by_definition import DefinitionWalk
 from celc_runtime.run.walk.checked import CheckedWalk
 from celc_runtime.run.walk.longest_runs import LongestRunsWalk
 from celc_runtime.run.walk.window_walks import SelectorWalk
-from engines import engines, in_parts, interpreted, only_query, table_of
+from engines import engines, in_parts, interpreted, only_query, table_of, with_texts_of_any_form
 from parameters import rows_table
 from queries_over_queries import source_table
 from strategies import EVERYTHING, SHORTER, Feature, random_query
@@ -104,9 +104,9 @@ def small_parts(rng: random.Random | None) -> Iterator[Counter[str]]:
 def leaving_out(query: CompiledQuery) -> Iterator[None]:
     """Rows that cannot matter leave tables of any size, however few they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(any_query, "LEAST_ROWS", 0)
+        patch.setattr(any_query, "LEAST_ROWS", 1)
         patch.setattr(prefilter, "_ROWS_OF_A_THREAD", 1)
-        for share in ("_MOST_KEPT", "_MOST_KEPT_OF_ONE_STREAM"):
+        for share in ("_MOST_KEPT", "_MOST_KEPT_OF_ONE_STREAM", "_MOST_KEPT_TO_REMEMBER"):
             patch.setattr(prefilter, share, 1.0)
         query.program.kept.pop("share", None)
         yield
@@ -168,6 +168,8 @@ def compare(query: CompiledQuery, table: pa.Table, note: str, **more: Any) -> st
     if "max_matches" not in more:
         with leaving_out(query):
             ways += [("rows left out", told(query, table, count, **more)) for count in (1, 2)]
+            forms = with_texts_of_any_form(table, random.Random(len(note)))
+            ways.append(("rows left out, texts in any form", told(query, forms, 2, **more)))
     if not more and not why_at_once(query.plan):
         ways += [("ranges of keys", told_by_keys(query, table, count)) for count in (1, 2)]
     for way, other in ways:
@@ -209,19 +211,23 @@ def _check_one(rng: random.Random) -> Iterator[str]:
 
 
 def check_left_out(seed: int) -> Counter[str]:
-    """Queries without absences, most of which do not need all rows, and events in order."""
+    """Queries, most of which do not need all rows, and events in order."""
     rng = random.Random(seed)
     text = random_query(rng, _FEATURES, depth=rng.choice((1, 2, 3)))
+    if rng.random() < 0.5:
+        text = sliced_query(rng)  # half of these have an absence at an end
+    at_end = rng.choice(("open", "closed"))
     with small_parts(rng) as found:
         try:
             with interpreted():
-                matchers = engines(text, Options(("ts",)))
+                matchers = engines(text, Options(("ts",), at_end=at_end))
         except CelError:
             return found
         query = only_query(rng.choice([*matchers.values()]))
         for _ in range(2):
             table = table_of(query.plan, stream_of(rng, text))
-            times = pa.array(range(len(table))).cast(table.schema.field("ts").type)
+            steps = accumulate(rng.choice((1, 1, 2)) for _ in range(len(table)))
+            times = pa.array(steps, pa.int64()).cast(table.schema.field("ts").type)
             rising = table.set_column(table.column_names.index("ts"), "ts", times)
             found[compare(query, rising, f"seed {seed}: {text}")] += 1
             compare(query, rising, f"seed {seed}: {text}", compact=True)

@@ -29,7 +29,14 @@ from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.run.choice.deadlines import latest_time
 from celc_runtime.run.feeding import Reads, ReadsParts, ReadsRanges, read_all, read_with_positions
-from celc_runtime.run.parts import ROWS_THAT_PAY, NewRun, answer_of_parts, parts_of, threads_of
+from celc_runtime.run.parts import (
+    ROWS_THAT_PAY,
+    NewRun,
+    answer_of_parts,
+    latest_of,
+    parts_of,
+    threads_of,
+)
 from celc_runtime.run.prefilter import LEAST_ROWS, can_prefilter, prefiltered
 from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.seen import warn_at_the_end
@@ -233,8 +240,7 @@ def _ordered(
     table = joined(table, TINY)
     count = threads_of(len(table), threads, ROWS_THAT_PAY)
     workers = workers_of(count)
-    is_large = prefilters and len(table) >= LEAST_ROWS and can_prefilter(program)
-    if is_large and _read_as_few(program, table.schema) is not None:
+    if prefilters and len(table) >= LEAST_ROWS and can_prefilter(program):
         found = prefiltered(program, table, workers)
         if found is not None:
             return found, count
@@ -249,6 +255,8 @@ def _as_one_run(
         options = options.of_rows(rows.numbered, None, None)
     else:
         options = options.of_rows(rows.numbered, rows.arranged, rows.size)
+        if rows.positions is not None and program.plan.asks_for_clock:
+            options = replace(options, clock=latest_of(program.plan, rows))
         if rows.few is not None and rows.arranged is not None:
             return options, [rows.few]
     return options, rows.batches(0, rows.size, _ROWS)

@@ -333,12 +333,20 @@ def answer_of_parts(
 
 def _clock(program: Program, rows: Sorted, parts: Sequence[Part], threads: int) -> int | None:
     """The key of the greatest time in the table."""
+    if rows.positions is not None:
+        return latest_of(program.plan, rows)
 
     def latest(part: Part) -> int | None:
         return latest_time(program.plan, rows.batches(part.start, part.later, MOST_AT_ONCE))
 
     found = side_by_side([partial(latest, part) for part in parts], threads)
     return max((one for one in found if one is not None), default=None)
+
+
+def latest_of(plan: Plan, rows: Sorted) -> int | None:
+    """The key of the greatest time of a table of which rows were left out: it stands in the order
+    of time."""
+    return latest_time(plan, rows.table.slice(len(rows.table) - 1).to_batches())
 
 
 def answer_of_part(

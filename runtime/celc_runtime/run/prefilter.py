@@ -18,24 +18,19 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import (
-    in_one_piece,
-    is_whole,
-    numbers,
     taken,
     whole_column,
     whole_values,
 )
-from celc_runtime.arrow.events.ascending import rise
+from celc_runtime.arrow.events.ascending import is_signed, rise
 from celc_runtime.arrow.events.columns import Columns
 from celc_runtime.arrow.events.digits import (
     Move,
     Places,
     Step,
     Workers,
-    coding_texts,
     done,
     in_order,
     is_worth_it,
@@ -52,10 +47,11 @@ from celc_runtime.arrow.events.sorting import (
 )
 from celc_runtime.arrow.pieces import Picked
 from celc_runtime.engine.arena.batch import NO_INTEGERS
-from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import Checked
 from celc_runtime.program import Program
+from celc_runtime.run.numbered_keys import Keys, count_keys, number_rows, numbering
 
 LEAST_ROWS = 1 << 17
 """Of a table. Of 65,536 rows, of which a fifth can matter, a call took 5.0 ms in place of 4.4; of
@@ -65,8 +61,15 @@ _MOST_KEPT = 1 / 3
 """Of the rows. Of a million rows, of which half can matter, two threads took 35.9 ms in place of
 34.5, and one took 47 in place of 57."""
 
-_MOST_KEPT_OF_ONE_STREAM = 1 / 16
-"""Of the rows without keys, which need no sort. With a thirteenth of them nothing was gained."""
+_MOST_KEPT_OF_ONE_STREAM = 1 / 10
+"""Of rows without keys, which need no sort. Of a million, of which a fourteenth can matter, one and
+two threads took 6.4 and 6.6 ms in place of 5.5 and 7.8, in pieces 7.5 and 7.9 in place of 7.7 and
+10.2; with a seventh it was 11.5 and 11.8 in place of 9.0 and 9.8."""
+
+_MOST_KEPT_TO_REMEMBER = 1 / 6
+"""The same where conditions between events are checked: what they read is remembered of each row
+that stays. With a seventh it was 15.4 and 16.5 in place of 18.4 and 16.8, with more than a quarter
+36.8 and 29.1 in place of 36.0 and 25.6."""
 
 _ROWS_OF_A_THREAD = 1 << 21
 """Or more; of fewer rows a thread looks at whole columns. Of a million rows in eight pieces two
@@ -88,36 +91,49 @@ _FEW = 1 << 12  # rows that are looked at first: most tables show there that the
 
 
 def can_prefilter(program: Program) -> bool:
-    """Whether a query needs only the rows that can matter, if it gets their positions."""
-    plan = program.plan
+    """Whether a query needs only the rows that can matter, if it gets their positions, and the
+    greatest time of all rows where it asks for that, which is that of the last one."""
+    plan, source = program.plan, program.plan.source
+    if source.relevant is None or not source.order_by or program.compares_late:
+        return False
+    first, layout, deadlines = source.order_by[0], Layout.of(program), plan.choice.deadlines
     return (
-        plan.source.relevant is not None
-        and bool(plan.source.order_by)
-        and plan.source.type_of(plan.source.order_by[0]) in _TIMES
-        and not plan.choice.deadlines
-        and not program.compares_late
+        source.type_of(first) in _TIMES
+        # Values that no window can measure are found by a look at the first row alone.
+        and {layout.window_attribute, *layout.local_attributes} <= {None, first}
+        and (plan.choice.at_end == "closed" or all(map(plan.is_on_clock, deadlines)))
+        and source.is_as_given
+        and not (source.parameters or layout.makes_keys or plan.interleaves or source.reads)
+        and source.begin is source.ties is None
+        and source.uncertain is None
+        and not source.stream_column
     )
 
 
 def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted | None:
     """The rows of a table that can matter, in order; None: all have to be read, or are too many.
 
-    Only for a program for which `can_prefilter`, and a table whose columns conform as they are, as
-    those that are read as few rows do (`few_rows`). The share of rows that stay is kept with the
+    Only for a program for which `can_prefilter`. The share of rows that stay is kept with the
     program, so that where it is too large the next calls do not look.
     """
     plan = program.plan
     sorting = workers
     if len(table) < 2 * _ROWS_OF_A_THREAD:
         workers = Workers(1, sorting.side_by_side)  # each column is read by one thread
-    most = _MOST_KEPT if plan.source.key_columns else _MOST_KEPT_OF_ONE_STREAM
+    most = _most_kept(program)
     if program.kept.get("share", 0) > most:
         program.kept["passed over"] = passed_over = program.kept.get("passed over", 0) + 1
         if passed_over <= _PASSED_OVER:
             return None
         program.kept["passed over"] = 0
-    names = {*sort_columns(plan), plan.source.type_name} & {*table.schema.names}
-    if any(table.column(name).null_count for name in names):
+    names = table.schema.names
+    if (
+        any(names.count(name) != 1 for name in sort_columns(plan))
+        or names.count(plan.source.type_name) > 1
+    ):
+        return None  # a run says what is wrong
+    asked = {*sort_columns(plan), plan.source.type_name} & {*names}
+    if any(table.column(name).null_count for name in asked):
         return None
     coded = _coded(plan, table, workers)
     if coded is None:
@@ -151,6 +167,13 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
     return _in_order(plan, table, chosen, sorting)
 
 
+def _most_kept(program: Program) -> float:
+    if program.plan.source.key_columns:
+        return _MOST_KEPT
+    remembers = isinstance(program.listing, Checked)
+    return _MOST_KEPT_TO_REMEMBER if remembers else _MOST_KEPT_OF_ONE_STREAM
+
+
 class _Slice(NamedTuple):
     """Rows of a table from `first` on, which one thread looks at: batches without a copy."""
 
@@ -172,12 +195,12 @@ def _pieces(table: pa.Table) -> list[pa.RecordBatch]:
 # --- order and types ------------------------------------------------------------------------------
 
 
-def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[pa.Table, _Keys, int] | None:
+def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[pa.Table, Keys, int] | None:
     """(The table with its types, and keys that are texts, as codes; its keys; how many order
     columns show that the rows strictly rise). None: they do not, not all types are declared, or
     there can be more keys than rows."""
     orders = [*dict.fromkeys((*plan.source.order_by, *plan.source.tiebreak))]
-    if len(orders) > _MOST_ORDERS or not all(is_whole(table.column(name)) for name in orders):
+    if len(orders) > _MOST_ORDERS or not all(is_signed(table.column(name)) for name in orders):
         return None
     rising = table.select(orders)
     few = _pieces(rising.slice(0, _FEW))
@@ -187,16 +210,17 @@ def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[pa.Table, _Ke
     rises = Step([partial(rise, part.pieces) for part in slices], list)
     name = plan.source.type_name
     place = table.schema.get_field_index(name)
-    typing = done(None) if place < 0 else coding_types(plan, table.column(place), workers)
-    keys = [_key(table.column(name), workers) for name in plan.source.key_columns]
+    given = None if place < 0 else table.column(place)
+    typing = done(None) if given is None else coding_types(plan, given, workers)
+    keys = [numbering(table.column(name), workers) for name in plan.source.key_columns]
     shown, types, *of_keys = workers.take(rises, typing, *keys)
     borders = [table.slice(part.first - 1, 2).select(orders) for part in slices[1:]]
     shown += [rise(_pieces(two)) for two in borders]
     if not all(shown):
         return None
+    if None in of_keys or (types is given and given is not None):
+        return None
     if types is not None:
-        if not pa.types.is_dictionary(types.type):
-            return None
         table = table.set_column(place, name, types)
     different = 1
     for name, key in zip(plan.source.key_columns, of_keys, strict=True):
@@ -205,11 +229,11 @@ def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[pa.Table, _Ke
             return None
         if key.codes is not None:
             table = table.set_column(table.schema.get_field_index(name), name, key.codes)
-    return table, _Keys([*plan.source.key_columns], of_keys, different * bool(of_keys)), max(shown)
+    return table, Keys([*plan.source.key_columns], of_keys, different * bool(of_keys)), max(shown)
 
 
 def _symbols_and_counts(
-    program: Program, keys: _Keys, counts: np.ndarray | None, pieces: list[pa.RecordBatch]
+    program: Program, keys: Keys, counts: np.ndarray | None, pieces: list[pa.RecordBatch]
 ) -> list[np.ndarray]:
     """The symbols of the rows of each piece; adds to `counts` how many of them have each key, if
     rows follow that ask for it. Raises EventError for what is wrong with a row."""
@@ -225,80 +249,8 @@ def _symbols_and_counts(
 # --- positions ------------------------------------------------------------------------------------
 
 
-class _Key(NamedTuple):
-    """A column of keys as numbers: its least one, and how many values there can be (`size`). codes,
-    ranks: of texts, the codes that are these numbers, and int64, the places of the coded texts in
-    their order; None: numbers are in order."""
-
-    least: int
-    size: int
-    codes: pa.DictionaryArray | None = None
-    ranks: np.ndarray | None = None
-
-
-def _key(column: pa.ChunkedArray, workers: Workers) -> Step:
-    """The step that finds what a column of keys is as numbers."""
-    if pa.types.is_string(column.type):
-        coding = coding_texts(in_one_piece(column), workers)
-        return Step(coding.calls, lambda found: _of_codes(coding.found(found)))
-
-    def ends(chunk: pa.Array) -> tuple[int, int]:
-        values = numbers(chunk)[0]
-        return int(values.min()), int(values.max())
-
-    def found(of_chunks: list[tuple[int, int]]) -> _Key:
-        least = min(one for one, _ in of_chunks)
-        return _Key(least, max(one for _, one in of_chunks) - least + 1)
-
-    return Step([partial(ends, chunk) for chunk in column.chunks if len(chunk)], found)
-
-
-def _of_codes(codes: pa.DictionaryArray) -> _Key:
-    order = pc.sort_indices(codes.dictionary).to_numpy().astype(np.int64)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return _Key(0, len(order), codes, ranks)
-
-
-class _Keys(NamedTuple):
-    """The keys of rows as numbers, of which `different` can be there; 0: there is no PARTITION BY.
-
-    names: those of the columns.
-    """
-
-    names: list[str]
-    columns: list[_Key]
-    different: int
-
-    def of(self, piece: pa.RecordBatch) -> tuple[np.ndarray, int]:
-        """(whole numbers[rows], or nothing; the least that there can be)."""
-        if not self.columns:
-            return NO_INTEGERS, 0
-        (first, *others), (name, *names) = self.columns, self.names
-        found, least = _numbers(piece.column(name)), first.least
-        for name, key in zip(names, others, strict=True):
-            values = _numbers(piece.column(name)).astype(np.int64) - key.least
-            found, least = (found.astype(np.int64) - least) * key.size + values, 0
-        return found, least
-
-    def in_order(self, keys: np.ndarray) -> np.ndarray:
-        """Keys, as numbers from 0 on, as numbers in the order of PARTITION BY."""
-        if all(one.ranks is None for one in self.columns):
-            return keys
-        ranks = np.zeros(1, np.int64)
-        for one in self.columns:
-            of_column = np.arange(one.size) if one.ranks is None else one.ranks
-            ranks = (ranks[:, None] * one.size + of_column).ravel()
-        found: np.ndarray = ranks[keys]
-        return found
-
-
-def _numbers(key: pa.Array) -> np.ndarray:
-    return numbers(key.indices if pa.types.is_dictionary(key.type) else key)[0]
-
-
 def _that_matter(
-    keys: _Keys, part: _Slice, symbols: list[np.ndarray], counts: np.ndarray
+    keys: Keys, part: _Slice, symbols: list[np.ndarray], counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The rows whose symbol is not 0, their positions, and their keys as numbers from 0 on (empty:
     there are none). counts: how many rows before this part have each key."""
@@ -310,38 +262,6 @@ def _that_matter(
         first, done = first + len(piece), done + count
     rows, positions, partitions = room[:, :-1]
     return (rows, positions, partitions) if keys.different else (rows, rows, NO_INTEGERS)
-
-
-@njit(nogil=True, cache=True)
-def count_keys(keys, least, counts):  # type: ignore[no-untyped-def]
-    """Add to int64[different keys] how many rows have each key; keys are numbers from `least`
-    on."""
-    for row in range(len(keys)):
-        counts[np.int64(keys[row]) - least] += 1
-
-
-@njit(nogil=True, cache=True)
-def number_rows(  # type: ignore[no-untyped-def]
-    keys, least, symbols, counts, first, rows, positions, partitions
-):
-    """Write the rows whose symbol is not 0, their positions among the rows of their keys, and their
-    keys from 0 on; only the rows if there are no keys.
-
-    counts: as of `count_keys`, of the rows before these; written. first: the number of the first
-    row. Arrays that are written have room for one more: each row is written, and the next one over
-    it unless it stays. To ask first takes longer where every third may stay.
-    """
-    found = 0
-    if len(keys) == 0:
-        for row in range(len(symbols)):
-            rows[found] = first + row
-            found += symbols[row] != 0
-        return
-    for row in range(len(symbols)):
-        key = np.int64(keys[row]) - least
-        rows[found], positions[found], partitions[found] = first + row, counts[key], key
-        found += symbols[row] != 0
-        counts[key] += 1
 
 
 # --- their order ----------------------------------------------------------------------------------

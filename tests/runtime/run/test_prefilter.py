@@ -32,6 +32,9 @@ _TEXTS = {
     "first": f"SELECT * WHERE A AS a ; FIRST (B AS b) {_BY_KEY}",
     "consumed": f"SELECT * WHERE A AS a ; B AS b {_BY_KEY} CONSUME BY PARTITION",
     "totals": f"SELECT TOTAL COUNT(*) AS n WHERE A AS a ; B AS b {_BY_KEY} PER PARTITION",
+    "an absence at the end": f"SELECT * WHERE A AS a ; !B FOR 20 [ts] {_BY_KEY}",
+    "an absence at the start": "SELECT * WHERE !A FOR 20 [ts] ; A AS a",
+    "a window inside": f"SELECT * WHERE A AS a ; !(WITHIN[4 [ts]](B ; C)) ; D AS d {_BY_KEY}",
 }
 _WRONG = (
     *("unsorted", "unsorted at the end", "equal rows", "undeclared", "NULL in k"),
@@ -40,14 +43,14 @@ _WRONG = (
 _READS_ALL = {
     "neighbours": f"SELECT * WHERE A : B {_BY_KEY}",
     "a window of events": "SELECT * WHERE A ; B PARTITION BY k WITHIN 9 EVENTS",
-    "an absence at the end": f"SELECT * WHERE A AS a ; !B FOR 20 [ts] {_BY_KEY}",
+    "a window of another column": f"SELECT * WHERE A ; !(WITHIN[4 [id]](B ; C)) ; D {_BY_KEY}",
 }
 
 
-def _query(text: str) -> CompiledQuery:
+def _query(text: str, at_end: str = "closed") -> CompiledQuery:
     with interpreted():
         return only_query(
-            celc.compile(f"{_DECLARED} }}\n{text}", order_by="ts", tiebreak="id", at_end="closed")
+            celc.compile(f"{_DECLARED} }}\n{text}", order_by="ts", tiebreak="id", at_end=at_end)
         )
 
 
@@ -96,7 +99,8 @@ def test_the_answer_is_that_of_all_rows(
 ) -> None:
     for place in (digits, "_ROWS_OF_A_SLICE"), (parts, "LEAST_ROWS"):
         monkeypatch.setattr(*place, 50)
-    monkeypatch.setattr(prefilter, "_MOST_KEPT", 0.5)
+    for share in ("_MOST_KEPT", "_MOST_KEPT_TO_REMEMBER"):
+        monkeypatch.setattr(prefilter, share, 0.6)
     query, table = _query(_TEXTS[name]), _table()
     cuts = np.linspace(0, len(table), pieces + 1, dtype=int)
     some = [table.slice(first, end - first) for first, end in pairwise([0, *cuts.tolist()])]
@@ -106,7 +110,85 @@ def test_the_answer_is_that_of_all_rows(
     ((rows, kept),) = looked
     assert rows == len(table)
     assert kept is not None
-    assert kept < rows / 2
+    assert kept < 0.6 * rows
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_last_row_tells_which_matches_are_decided(
+    threads: int, looked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it is left out, and of a key of which no other row stays."""
+    monkeypatch.setattr(parts, "LEAST_ROWS", 50)
+    query, table = _query(_TEXTS["an absence at the end"], at_end="open"), _table()
+    last = {"type": "H", "k": 4, "t": "", "ts": table["ts"][-1].as_py() + 10, "id": 3_000, "v": 0.5}
+    table = pa.concat_tables([table, pa.Table.from_pylist([last], table.schema)])
+    told = []
+    for least in (1, 1 << 62):
+        monkeypatch.setattr(any_query, "LEAST_ROWS", least)
+        with pytest.warns(UserWarning, match="undecided") as caught:
+            found = query.match_table(table, threads=threads)
+        told.append((found.to_pylist(), [str(one.message) for one in caught]))
+    ((_, kept),) = looked
+    assert kept is not None
+    assert told[0] == told[1]
+
+
+def _coded(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
+    """Texts in pieces, each with codes of its own, and with texts that it does not have."""
+    pieces = []
+    for first in range(0, len(column), 900):
+        texts = column.slice(first, 900).combine_chunks()
+        if pa.types.is_dictionary(type):
+            known = pa.concat_arrays([pa.array(["ZZ"]), texts[::-1]]).dictionary_encode()
+            texts = known.slice(1)[::-1].cast(type)
+        pieces.append(texts.cast(type))
+    return pa.chunked_array(pieces)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "type",
+    [
+        *(pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())),
+        *(pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.int16(), pa.large_string())),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("key", ["k", "t", "k, t"])
+def test_texts_may_have_any_form(
+    key: str, type: pa.DataType, threads: int, looked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "LEAST_ROWS", 50)
+    query, table = _query(f"SELECT * WHERE A ; B PARTITION BY {key} {_WINDOW}"), _table()
+    wanted = _whole(query, table)
+    for name in ("type", "t"):
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, _coded(table.column(name), type))
+    assert query.match_table(table, threads=threads).equals(wanted)
+    assert len(wanted)
+    ((_, kept),) = looked
+    assert kept is not None
+
+
+_BAD_CODES = {
+    "NULL as a type": ("type", [*"ABCDEFG", None]),
+    "an undeclared type": ("type", [*"ABCDEFG", "X"]),
+    "NULL as a key": ("t", [*(f"key {n}" for n in range(7)), None]),
+}
+
+
+@pytest.mark.parametrize("name", _BAD_CODES)
+def test_codes_that_stand_for_nothing(name: str, looked: list[Any]) -> None:
+    query, table = _query(_TEXTS["a text as the key"]), _table()
+    column, texts = _BAD_CODES[name]
+    codes = np.random.default_rng(1).integers(0, len(texts), len(table))
+    bad = pa.DictionaryArray.from_arrays(codes, pa.array(texts))
+    table = table.set_column(table.column_names.index(column), column, bad)
+    found = _told(query, table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(any_query, "LEAST_ROWS", 1 << 62)
+        assert _told(query, table) == found
+    assert looked == [(len(table), None)]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
