@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from celc_runtime.row_pattern import passes
+from celc_runtime.row_pattern.arranged import arranged
 from celc_runtime.row_pattern.program import RowProgram
-from celc_runtime.row_pattern.run import columns_and_order, run_of
+from celc_runtime.row_pattern.run import run_of
 from celc_runtime.row_pattern.tables import conforming_table
 from common import best_of, calibrate
 from numba import njit
@@ -79,10 +80,8 @@ def rare(rows: int) -> dict[str, float]:
 
 def kernel(program: RowProgram, rows: pa.Table) -> tuple[int, float, float]:
     """How many matches there are, and the seconds of the kernel without and with conditions."""
-    columns, offsets = columns_and_order(
-        program.plan, conforming_table(program.plan, rows, derived=False)
-    )
-    run = run_of(program, columns, offsets)
+    ordered = arranged(program.plan, conforming_table(program.plan, rows, derived=False))
+    run = run_of(program, ordered.rows(0, len(rows)), ordered.offsets)
     found = 0
 
     def both() -> None:

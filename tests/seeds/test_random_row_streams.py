@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError
-from celc_runtime.row_pattern.run import keys_of_order
+from celc_runtime.row_pattern.arranged import keys_of_order
 from row_cases import RowCase, row_cases, rows_of, table_of
 from row_streams_by_hand import RowOperator, as_read, query_of, row_options, row_streamed
 from strategies_rows import row_query, row_table, with_real_groups

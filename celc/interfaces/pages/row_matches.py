@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 from celc_runtime.arrow.tables.event_tables import table_of
+from celc_runtime.row_pattern.arranged import arranged
 from celc_runtime.row_pattern.passes import FIRST_LABEL, LENGTH, MATCH_COLUMNS, PARTITION, START
 from celc_runtime.row_pattern.query import RowPatternQuery
-from celc_runtime.row_pattern.run import columns_and_order, run_of
+from celc_runtime.row_pattern.run import run_of
 from celc_runtime.row_pattern.schemas import column_type
 from celc_runtime.row_pattern.tables import Reader, conforming_table
 
@@ -32,7 +33,8 @@ def page_of_rows(
     columns: dict[int, pa.Array] = {}
     offsets, found = np.zeros(1, np.int64), []
     if len(table):
-        columns, offsets = columns_and_order(plan, table)
+        ordered = arranged(plan, table)
+        columns, offsets = ordered.rows(0, len(table)), ordered.offsets
         found = list(run_of(query.program, columns, offsets).matches_and_result())
     if not found:
         nothing = np.zeros((0, MATCH_COLUMNS), np.int64), np.zeros(0, np.int32)

@@ -9,13 +9,14 @@ answer, and could not have functions of texts and times.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import numbers, plain
+from celc_runtime.arrow.arrays import numbers, plain, taken
 from celc_runtime.arrow.decimal_vectors import ranks_of_decimals, sums_of_decimals
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.arrow.vectors import Numbers, Value, as_column, column_of
@@ -60,9 +61,6 @@ class Listed:
         self._matches = matches
         self._labels = labels
         self._shown = shown
-        self._rows = np.zeros(len(labels), np.int64)
-        self._row_labels = np.zeros(len(labels), np.int32)
-        listed_rows(matches, labels, self._rows, self._row_labels)
         self._found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._aggregates: dict[int, Value] = {}
         self._unmatched = matches[shown[:, 0], passes.LENGTH] < 0
@@ -75,14 +73,21 @@ class Listed:
         kept = pa.array(~self._unmatched)
         return pc.if_else(kept, found, pa.scalar(None, found.type))
 
+    @cached_property
+    def _of_each(self) -> tuple[np.ndarray, np.ndarray]:
+        """(int64, int32) for each row of the matches: the row, and its variable. Only aggregates
+        ask for them."""
+        rows, labels = np.zeros(len(self._labels), np.int64), np.zeros(len(self._labels), np.int32)
+        listed_rows(self._matches, self._labels, rows, labels)
+        return rows, labels
+
     # --- leaves -----------------------------------------------------------------------------------
 
     def _of_result(self, leaf: Leaf | OfTypes) -> Value:
         """A leaf for each row of the result."""
         match leaf:
             case trees.ValueOfRow(column=column, row=int(row)):
-                rows, _ = self._navigated(row)
-                return self._column(column, pa.array(rows, mask=rows < 0))
+                return self._column(column, self._navigated(row)[0])
             case trees.LabelOfRow(row=int(row)):
                 return self._names(self._navigated(row)[1])
             case trees.RowIsThere():
@@ -98,15 +103,18 @@ class Listed:
         """A leaf of an aggregate's argument for each row of the matches."""
         match leaf:
             case trees.ValueOfRow(row=None):
-                return self._column(leaf.column, pa.array(self._rows))
+                return self._column(leaf.column, self._of_each[0])
             case trees.LabelOfRow(row=None):
-                return self._names(self._row_labels)
+                return self._names(self._of_each[1])
             case _:
                 raise AssertionError("an aggregate is taken of the rows of a match")
 
-    def _column(self, number: int, rows: pa.Array) -> pa.Array:
-        """Values of a column at rows, those of a TIMESTAMP_NTZ as of UTC."""
-        return in_utc(self._columns[number].take(rows))
+    def _column(self, number: int, rows: np.ndarray) -> pa.Array:
+        """Values of a column at rows (int64), NULL for −1; those of a TIMESTAMP_NTZ as of UTC."""
+        column, missing = self._columns[number], rows < 0
+        if missing.any():
+            return in_utc(column.take(pa.array(rows, mask=missing)))
+        return in_utc(taken(column, rows))
 
     def _names(self, labels: np.ndarray) -> pa.Array:
         names = pa.array(self._plan.variables, pa.string())
@@ -214,7 +222,7 @@ class Listed:
     def _sort_keys(self, by: SortedBy, places: np.ndarray) -> list[np.ndarray]:
         column = self._of_rows(by.value, by.type).take(pa.array(places))
         if column.null_count and by.nulls_first is None:
-            row = int(self._rows[places[first_null(column)]])
+            row = int(self._of_each[0][places[first_null(column)]])
             raise EventError(
                 f"query {self._plan.name!r} sorts the values of an aggregate by one that is NULL "
                 f"in row {row} of its order. Leave such rows out by FILTER (WHERE …), or write "

@@ -20,14 +20,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import numbers, whole_numbers
-from celc_runtime.arrow.events.digits import is_worth_it, order_by_digits, places_of_numbers
-from celc_runtime.arrow.events.partition_keys import codes_of_keys
+from celc_runtime.arrow.arrays import numbers, taken, whole_numbers
 from celc_runtime.jit.kernels import STEPS_IN_PYTHON, compiling
 from celc_runtime.plan.errors import EventError, WorkLimitError
-from celc_runtime.plan.row_pattern import LETTERS, RowOrder, RowPlan
+from celc_runtime.plan.row_pattern import LETTERS
 from celc_runtime.row_pattern import passes
-from celc_runtime.row_pattern.able import able_rows
+from celc_runtime.row_pattern.arranged import Arranged, arranged
 from celc_runtime.row_pattern.match_ids import ids_of_rows
 from celc_runtime.row_pattern.measured import Listed
 from celc_runtime.row_pattern.measures import result_rows
@@ -54,11 +52,10 @@ from celc_runtime.row_pattern.passes import (
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.schemas import output_schema
 from celc_runtime.row_pattern.search import NO_LIMIT, Searched, find_by_search
-from celc_runtime.row_pattern.sorting import first_null, sort_keys
 from celc_runtime.row_pattern.tables import conforming_table, last_border
 from celc_runtime.row_pattern.texts import Texts
 from celc_runtime.run.parts import Part, number_of_parts, of_partitions
-from celc_runtime.run.threads import side_by_side
+from celc_runtime.run.threads import side_by_side, workers_of
 
 _ROWS = 1 << 18
 """Rows that are matched at a time. A partition with more is matched as a whole."""
@@ -115,29 +112,24 @@ class RowRun:
 
     def _matched(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         if len(table):
-            columns, order, offsets = _columns_with_order(self._program.plan, table, able=True)
-            if len(offsets) > 1:
-                yield from self._of_parts(columns, order, offsets)
+            rows = arranged(self._program.plan, table, workers_of(self._threads), able=True)
+            if len(rows.offsets) > 1:
+                yield from self._of_parts(rows)
 
-    def _of_parts(
-        self, columns: dict[int, pa.Array], order: np.ndarray | None, offsets: np.ndarray
-    ) -> Iterator[pa.RecordBatch]:
-        """The result for partitions, some of which each thread sorts and matches at a time."""
-        program, rows = self._program, int(offsets[-1])
-        wanted = number_of_parts(rows, self._threads)
-        parts = of_partitions(offsets[:-1], rows, wanted) if wanted > 1 else []
+    def _of_parts(self, rows: Arranged) -> Iterator[pa.RecordBatch]:
+        """The result for partitions, some of which each thread matches at a time."""
+        program, offsets = self._program, rows.offsets
+        count = int(offsets[-1])
+        wanted = number_of_parts(count, self._threads)
+        parts = of_partitions(offsets[:-1], count, wanted) if wanted > 1 else []
         if len(parts) < 2:
-            yield from run_of(program, _in_order(columns, order), offsets).batches()
+            yield from run_of(program, rows.rows(0, count), offsets).batches()
             return
 
         def matched(part: Part) -> list[pa.RecordBatch]:
             start, end = part.start, part.end
-            if order is None:
-                own = {n: one.slice(start, end - start) for n, one in columns.items()}
-            else:
-                own = _in_order(columns, order[start:end])
             first, behind = np.searchsorted(offsets, (start, end))
-            run = run_of(program, own, offsets[first : behind + 1] - start)
+            run = run_of(program, rows.rows(start, end), offsets[first : behind + 1] - start)
             return list(run.batches())
 
         # The first part with an error has the first error of all.
@@ -145,113 +137,9 @@ class RowRun:
         yield from chain.from_iterable(side_by_side(calls, self._threads))
 
 
-def columns_and_order(
-    plan: RowPlan, table: pa.Table, *, able: bool = False
-) -> tuple[dict[int, pa.Array], np.ndarray]:
-    """The columns that a query reads, by their numbers, in the order of the query; and where its
-    partitions begin, int64[partitions + 1]. able: without some that cannot have a match."""
-    columns, order, offsets = _columns_with_order(plan, table, able=able)
-    return _in_order(columns, order), offsets
-
-
-def _in_order(columns: dict[int, pa.Array], order: np.ndarray | None) -> dict[int, pa.Array]:
-    if order is None:
-        return columns
-    taken = pa.array(order)
-    return {number: column.take(taken) for number, column in columns.items()}
-
-
-def _columns_with_order(
-    plan: RowPlan, table: pa.Table, *, able: bool
-) -> tuple[dict[int, pa.Array], np.ndarray | None, np.ndarray]:
-    """The same columns as they stand; int64, their rows in order (None: they stand in it); and
-    where partitions begin then."""
-    columns = {
-        number: _one_piece(table.column(plan.columns[number].name)) for number in plan.columns_read
-    }
-    rows = len(next(iter(columns.values()))) if columns else 0
-    keys = [columns[number] for number in plan.partition_by]
-    parts = codes_of_keys(keys, rows) if keys else np.zeros(rows, np.int64)
-    for ordered in plan.order_by:
-        _check_nulls(plan, ordered, columns[ordered.column])
-    kept = able_rows(plan.required, columns, parts) if able else None
-    if kept is not None:
-        parts, taken = parts[kept], pa.array(kept)
-        columns = {number: column.take(taken) for number, column in columns.items()}
-    return columns, *_partitions(plan, columns, parts)
-
-
 def run_of(program: RowProgram, columns: dict[int, pa.Array], offsets: np.ndarray) -> TableRun:
     """The run of a query over ordered columns."""
     return TableRun(program, columns, offsets)
-
-
-def _one_piece(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
-
-
-# --- order ----------------------------------------------------------------------------------------
-
-
-def _partitions(
-    plan: RowPlan, columns: dict[int, pa.Array], parts: np.ndarray
-) -> tuple[np.ndarray | None, np.ndarray]:
-    """The order of the rows (None: they are in it), and where partitions begin and end."""
-    sorts: list[np.ndarray] = [parts]
-    for order in plan.order_by:
-        sorts += sort_keys(
-            columns[order.column], descending=order.descending, nulls_first=order.nulls_first
-        )
-    if _is_sorted(sorts):
-        chosen, ordered = None, parts
-    else:
-        chosen = _order(sorts)
-        ordered = parts[chosen]
-    borders = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    ends = [len(ordered)] if len(ordered) else []
-    return chosen, np.concatenate([[0], borders, ends]).astype(np.int64)
-
-
-def _order(sorts: list[np.ndarray]) -> np.ndarray:
-    """int64: the rows in the order of keys that they are not in yet, the first key first."""
-    # Most tables come in the order of time, so that partitions are all that is left to sort by.
-    asked = sorts[:1] if len(sorts) > 1 and _is_sorted(sorts[1:]) else sorts
-    places = [places_of_numbers(one) for one in asked] if is_worth_it(len(sorts[0])) else [None]
-    if None in places:
-        return np.lexsort(asked[::-1])
-    return order_by_digits([one for one in places if one is not None])
-
-
-def keys_of_order(plan: RowPlan, order: RowOrder, column: pa.Array) -> list[np.ndarray]:
-    """Keys that sort as a column of ORDER BY does, the first one first. Raises EventError for NULL
-    where it has no place."""
-    _check_nulls(plan, order, column)
-    return sort_keys(column, descending=order.descending, nulls_first=order.nulls_first)
-
-
-def _check_nulls(plan: RowPlan, order: RowOrder, column: pa.Array) -> None:
-    """Raise EventError for NULL in a column of ORDER BY that has no place for it."""
-    is_time = plan.within is not None and order is plan.order_by[0]
-    if column.null_count and (order.nulls_first is None or is_time):
-        told = " WITHIN measures times." if order.nulls_first is not None else ""
-        raise EventError(
-            f"query {plan.name!r} is in the order of {plan.columns[order.column].name!r}, and row "
-            f"{first_null(column):,} (counted from 0) has NULL there.{told} Leave such rows out"
-            + (", or write NULLS FIRST or NULLS LAST" if not told else "")
-        )
-
-
-def _is_sorted(keys: list[np.ndarray]) -> bool:
-    """Whether rows are in the order of the keys; rows of one part stand together as well."""
-    same = np.ones(max(len(keys[0]) - 1, 0), np.bool_)
-    for key in keys:
-        before, after = key[:-1], key[1:]
-        if np.any(same & (after < before)):
-            return False
-        same &= after == before
-    return True
 
 
 # --- one table ------------------------------------------------------------------------------------
@@ -489,9 +377,9 @@ class TableRun:
         """The rows of the result for matches and the moves of their rows."""
         plan = self._plan
         variables = self._moves.variable[moves] if len(moves) else np.zeros(0, np.int32)
-        excluded = self._excluded[moves] if len(moves) else np.zeros(0, np.bool_)
-        shown = np.empty((len(matches) + len(moves), 2), np.int64)
         all_rows = plan.rows != "ONE ROW"
+        excluded = self._excluded[moves] if all_rows and len(moves) else np.zeros(0, np.bool_)
+        shown = np.empty((len(matches) + all_rows * len(moves), 2), np.int64)
         count = result_rows(matches, excluded, all_rows, plan.rows != "OMIT EMPTY", shown)
         shown = shown[:count]
         listed = Listed(plan, self._columns, self.offsets, matches, variables, shown)
@@ -507,7 +395,7 @@ class TableRun:
                     measured[output.number] = listed.measure(plan.measures[output.number])
                 arrays.append(measured[output.number])
             else:
-                arrays.append(self._columns[output.number].take(pa.array(rows)))
+                arrays.append(taken(self._columns[output.number], rows))
         return pa.RecordBatch.from_arrays(arrays, schema=output_schema(plan))
 
 

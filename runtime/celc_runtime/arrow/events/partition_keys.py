@@ -17,12 +17,17 @@ from celc_runtime.arrow.arrays import (
     is_whole,
     numbers,
     plain,
+    room_of,
+    whole_values,
     without_views,
 )
+from celc_runtime.arrow.events.ascending import is_signed
 from celc_runtime.arrow.events.chosen_keys import columns_of_keys, key_values
 from celc_runtime.arrow.events.conforming import conforming_column
+from celc_runtime.arrow.events.digits import is_worth_it
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.events.row_names import row_text
+from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema
 
@@ -93,14 +98,40 @@ def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...
 
 
 def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
-    """int64[rows]: a number for the key of each row; equal keys have equal numbers."""
-    codes = np.zeros(rows, np.int64)
+    """int64[rows]: a number for the key of each row, from 0 on without gaps; equal keys have equal
+    numbers. Those of one column are numbered as they come."""
+    codes: np.ndarray | None = None
     for column in columns:
-        coded = as_keys(column).dictionary_encode(null_encoding="encode")
-        width = max(1, len(coded.dictionary))
-        codes = codes * width + np.asarray(coded.indices.to_numpy(zero_copy_only=False))
-        codes = _numbered(codes)
-    return codes
+        found, width = _codes_of_column(column)
+        codes = found if codes is None else _numbered(codes * width + found)
+    return np.zeros(rows, np.int64) if codes is None else codes
+
+
+def _codes_of_column(column: pa.Array) -> tuple[np.ndarray, int]:
+    """(int64[rows], a number for each value; how many there are)."""
+    if is_worth_it(len(column)) and is_signed(column):
+        values = whole_values(column)
+        least, greatest = int(values.min()), int(values.max())
+        if greatest - least < len(values):
+            codes, numbers_of = room_of(len(values)), np.full(greatest - least + 1, -1)
+            return codes, number_values(values, least, numbers_of, codes)
+    coded = as_keys(column).dictionary_encode(null_encoding="encode")
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, max(1, len(coded.dictionary))
+
+
+@njit(nogil=True, cache=True)
+def number_values(values, least, numbers_of, codes):  # type: ignore[no-untyped-def]
+    """Write a number for each value, as they come; returns how many there are. numbers_of: int64,
+    for each value from `least` on its number; −1: it has not come."""
+    count = 0
+    for row in range(len(values)):
+        place = np.int64(values[row]) - least
+        if numbers_of[place] < 0:
+            numbers_of[place] = count
+            count += 1
+        codes[row] = numbers_of[place]
+    return count
 
 
 def _numbered(codes: np.ndarray) -> np.ndarray:

@@ -20,8 +20,8 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Answer, Choice, Deadline, Matching, Plan, Source, Window
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.program import Program
+from celc_runtime.row_pattern.arranged import keys_of_order
 from celc_runtime.row_pattern.program import RowProgram
-from celc_runtime.row_pattern.run import keys_of_order
 from celc_runtime.row_pattern.streams.early import columns_behind, found_attribute
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.one_bucket.event_order import EventSort
