@@ -111,7 +111,8 @@ def coding_types(plan: Plan, column: pa.ChunkedArray, workers: Workers) -> Step:
         texts = pa.array(declared.known, pa.string())
         codes, chunks = iter(codes for codes, _ in of_slices), []
         for chunk in column.chunks:
-            own = np.concatenate([next(codes) for _ in workers.slices(len(chunk))])
+            some = [next(codes) for _ in workers.slices(len(chunk))]
+            own = some[0] if len(some) == 1 else np.concatenate(some)
             chunks.append(pa.DictionaryArray.from_arrays(pa.array(own), texts, safe=False))
         return pa.chunked_array(chunks) if chunks else column
 
