@@ -151,18 +151,23 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
         symbols = workers.side_by_side(calls)
     except EventError:
         return None  # a run says what is wrong
-    kept = sum(np.count_nonzero(of_piece) for of_part in symbols for of_piece in of_part)
-    share = program.kept["share"] = kept / len(table)
+    kept = [sum(count for _, count in of_part) for of_part in symbols]
+    share = program.kept["share"] = sum(kept) / len(table)
     if share > most:
         return None
     np.cumsum(counts, axis=0, out=counts)
-    found = workers.side_by_side(
+    found = np.empty((3, sum(kept) + 1), np.int64)
+    workers.side_by_side(
         [
-            partial(_that_matter, keys, part, of_part, before)
-            for part, of_part, before in zip(slices, symbols, counts, strict=True)
+            partial(_that_matter, keys, part, of_part, before, found[:, begin:])
+            for part, of_part, before, begin in zip(
+                slices, symbols, counts, np.cumsum([0, *kept[:-1]]), strict=True
+            )
         ]
     )
-    rows, positions, partitions = map(np.concatenate, zip(*found, strict=True))
+    rows, positions, partitions = found[:, :-1]
+    if not keys.different:
+        positions, partitions = rows, NO_INTEGERS
     chosen = _Chosen(rows, positions, keys.in_order(partitions), keys.different, rises=shown == 1)
     return _in_order(plan, table, chosen, sorting)
 
@@ -234,15 +239,17 @@ def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[pa.Table, Key
 
 def _symbols_and_counts(
     program: Program, keys: Keys, counts: np.ndarray | None, pieces: list[pa.RecordBatch]
-) -> list[np.ndarray]:
-    """The symbols of the rows of each piece; adds to `counts` how many of them have each key, if
-    rows follow that ask for it. Raises EventError for what is wrong with a row."""
+) -> list[tuple[np.ndarray, int]]:
+    """The symbols of the rows of each piece, and how many are not 0; adds to `counts` how many of
+    the rows have each key, if rows follow that ask for it. Raises EventError for what is wrong with
+    a row."""
     found = []
     for piece in pieces:
         if counts is not None:
             count_keys(*keys.of(piece), counts)
         columns = Columns(program.plan, ties_are_errors=False, layout=Layout.of(program))
-        found.append(columns.symbols(piece, program.classify))
+        symbols = columns.symbols(piece, program.classify)
+        found.append((symbols, int(np.count_nonzero(symbols != 0))))  # NumPy counts truths faster
     return found
 
 
@@ -250,18 +257,27 @@ def _symbols_and_counts(
 
 
 def _that_matter(
-    keys: Keys, part: _Slice, symbols: list[np.ndarray], counts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rows whose symbol is not 0, their positions, and their keys as numbers from 0 on (empty:
-    there are none). counts: how many rows before this part have each key."""
-    kept = [int(np.count_nonzero(of_piece)) for of_piece in symbols]
-    room = np.empty((3, sum(kept) + 1), np.int64)
+    keys: Keys,
+    part: _Slice,
+    symbols: list[tuple[np.ndarray, int]],
+    counts: np.ndarray,
+    found: np.ndarray,
+) -> None:
+    """Write the rows whose symbol is not 0, their positions, and their keys as numbers from 0 on;
+    only the rows if there are no keys.
+
+    counts: how many rows before this part have each key. found: int64[3, rows of this part and of
+    later ones, and one more].
+    """
+    kept = sum(count for _, count in symbols)
+    # The kernel writes one place too far, and there the next part writes.
+    room = found if found.shape[1] == kept + 1 else np.empty((3, kept + 1), np.int64)
     first, done = part.first, 0
-    for piece, of_rows, count in zip(part.pieces, symbols, kept, strict=True):
+    for piece, (of_rows, count) in zip(part.pieces, symbols, strict=True):
         number_rows(*keys.of(piece), of_rows, counts, first, *room[:, done : done + count + 1])
         first, done = first + len(piece), done + count
-    rows, positions, partitions = room[:, :-1]
-    return (rows, positions, partitions) if keys.different else (rows, rows, NO_INTEGERS)
+    if room is not found:
+        found[:, :kept] = room[:, :-1]
 
 
 # --- their order ----------------------------------------------------------------------------------

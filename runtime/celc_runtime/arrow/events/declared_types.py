@@ -52,6 +52,7 @@ class DeclaredTypes:
     known: the declared names, each once.
     names: the same, then a text that is no declared name; it stands for all undeclared texts.
     can_tell: whether there are slots for the names, without which `codes` cannot be called.
+    dtype: of codes.
     """
 
     def __init__(self, declared: Sequence[str]) -> None:
@@ -65,6 +66,7 @@ class DeclaredTypes:
         self._code_of = {name: code for code, name in enumerate(distinct)}
         self._slots = _slots_of(distinct)
         self.can_tell = self._slots is not None
+        self.dtype = _dtype(len(distinct))
 
     def codes(self, column: pa.StringArray) -> tuple[np.ndarray, list[str]]:
         """(uint8 or uint16[rows], the index in `names` of each text; `names`). No NULLs.
@@ -84,9 +86,9 @@ class DeclaredTypes:
         kernel = _short_codes if len(self._slots.keys) else _long_codes
         if not is_due(kernel, rows * _SAVED):
             found = pc.index_in(column, value_set=self._texts).fill_null(others)
-            codes = whole_values(found).astype(_dtype(others))
+            codes = whole_values(found).astype(self.dtype)
             return codes, self.names if rows and codes.max() == others else self.known
-        codes = _room(rows, _dtype(others))
+        codes = _room(rows, self.dtype)
         _, of_offsets, of_data = column.buffers()
         offsets = _numbers(of_offsets, np.uint32)[column.offset : column.offset + rows + 1]
         data = _numbers(of_data, np.uint8)
@@ -112,7 +114,7 @@ class DeclaredTypes:
         """`codes` of texts that have codes of their own."""
         others = len(self.names) - 1
         found = pc.index_in(column.dictionary, value_set=self._texts).fill_null(others)
-        of_codes = pa.array(whole_values(found).astype(_dtype(others)))
+        of_codes = pa.array(whole_values(found).astype(self.dtype))
         codes = whole_values(pc.take(of_codes, column.indices, boundscheck=False))
         undeclared = len(codes) > 0 and codes.max() == others
         return codes, self.names if undeclared else self.known

@@ -98,25 +98,29 @@ def coding_types(plan: Plan, column: pa.ChunkedArray, workers: Workers) -> Step:
     if texts != pa.string() or column.null_count or not declared.can_tell:
         return done(column)
 
-    def of_slice(chunk: pa.Array, first: int, end: int) -> tuple[np.ndarray, list[str]]:
+    all_codes = [np.empty(len(chunk), declared.dtype) for chunk in column.chunks]
+
+    def are_declared(chunk: pa.Array, codes: np.ndarray, first: int, end: int) -> bool:
+        """Writes the codes of a slice of a chunk; whether all of its types are declared."""
         some = chunk.slice(first, end - first)
-        codes, names = declared.codes_again(some) if is_coded else declared.codes(some)
-        return codes.copy(), names
+        codes[first:end], names = declared.codes_again(some) if is_coded else declared.codes(some)
+        return len(names) < len(declared.names)
 
-    slices = [(chunk, *one) for chunk in column.chunks for one in workers.slices(len(chunk))]
-
-    def found(of_slices: list[tuple[np.ndarray, list[str]]]) -> pa.ChunkedArray:
-        if any(len(names) == len(declared.names) for _, names in of_slices):
+    def found(declares: list[bool]) -> pa.ChunkedArray:
+        if not all(declares):
             return column
         texts = pa.array(declared.known, pa.string())
-        codes, chunks = iter(codes for codes, _ in of_slices), []
-        for chunk in column.chunks:
-            some = [next(codes) for _ in workers.slices(len(chunk))]
-            own = some[0] if len(some) == 1 else np.concatenate(some)
-            chunks.append(pa.DictionaryArray.from_arrays(pa.array(own), texts, safe=False))
+        chunks = [
+            pa.DictionaryArray.from_arrays(pa.array(one), texts, safe=False) for one in all_codes
+        ]
         return pa.chunked_array(chunks) if chunks else column
 
-    return Step([partial(of_slice, *one) for one in slices], found)
+    calls = [
+        partial(are_declared, chunk, codes, *one)
+        for chunk, codes in zip(column.chunks, all_codes, strict=True)
+        for one in workers.slices(len(chunk))
+    ]
+    return Step(calls, found)
 
 
 def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
