@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import shown
+from celc_runtime.arrow.shown import shown
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Plan, Window
 from celc_runtime.plan.schemas import input_schema, output_schema

@@ -13,8 +13,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import IO
 
 import pyarrow as pa
-from celc_runtime.arrow.arrays import duration_text
 from celc_runtime.arrow.short_floats import shown_rows
+from celc_runtime.arrow.shown import duration_text
 from rich.cells import cell_len
 
 from celc.diagnostics.source import visible

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from celc_runtime.arrow.arrays import duration_text, in_one_piece, plain
+from celc_runtime.arrow.arrays import in_one_piece, plain
 from celc_runtime.arrow.short_floats import short_floats, shown_value, shown_values
+from celc_runtime.arrow.shown import duration_text
 
 EXACT = 2**53  # JavaScript's whole numbers are exact up to this one
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from celc_runtime.arrow.arrays import duration_text
+from celc_runtime.arrow.shown import duration_text
 
 from celc.diagnostics.source import visible
 from celc.interfaces.cli.match_formats import json_line, json_ready

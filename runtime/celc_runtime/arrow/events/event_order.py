@@ -18,11 +18,11 @@ from celc_runtime.arrow.arrays import (
     numbers,
     order_of_neighbours,
     plain,
-    shown,
     whole_numbers,
 )
 from celc_runtime.arrow.events.partition_keys import codes_of_keys, key_tuples
 from celc_runtime.arrow.events.row_names import RowNames
+from celc_runtime.arrow.shown import shown
 from celc_runtime.engine.arena.batch import NO_INTEGERS, disorder
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import shown, whole_numbers
+from celc_runtime.arrow.arrays import whole_numbers
+from celc_runtime.arrow.shown import shown
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.engine.worlds.possible_points import TOO_EARLY, TOO_MANY, TURNED, points_between
 from celc_runtime.plan.errors import EventError

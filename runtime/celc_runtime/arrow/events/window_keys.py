@@ -10,13 +10,13 @@ from celc_runtime.arrow.arrays import (
     is_whole,
     not_a_number,
     numbers,
-    shown,
     whole_numbers,
     whole_values,
 )
 from celc_runtime.arrow.events.event_order import EventOrder
 from celc_runtime.arrow.events.row_names import RowNames
 from celc_runtime.arrow.late_rows import LateRows
+from celc_runtime.arrow.shown import shown
 from celc_runtime.engine.arena.batch import NO_INTEGERS, float_floors
 from celc_runtime.engine.arena.nodes import ALWAYS
 from celc_runtime.plan.errors import EventError

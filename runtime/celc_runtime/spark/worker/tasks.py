@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import numbers, shown
+from celc_runtime.arrow.arrays import numbers
 from celc_runtime.arrow.events.event_order import tie_error
 from celc_runtime.arrow.events.paths import received
+from celc_runtime.arrow.shown import shown
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import arrow_type
