@@ -276,9 +276,11 @@ def as_keys(column: pa.Array) -> pa.Array:
 
 def sortable(column: pa.Array) -> pa.Array:
     """A column that Arrow sorts as Spark sorts the given one: NaN is equal to itself and the
-    greatest, −0.0 equals 0.0."""
+    greatest, −0.0 equals 0.0. DECIMALs of 32 and 64 bits Arrow 26 sorts in no order, or not."""
     if pa.types.is_null(column.type):
         return column.cast(pa.int8())
+    if pa.types.is_decimal(column.type) and column.type.bit_width < 128:
+        return column.cast(pa.decimal128(column.type.precision, column.type.scale))
     if not pa.types.is_floating(column.type):
         return column
     values = np.asarray(pc.fill_null(column.cast(pa.float64()), 0.0))

@@ -547,3 +547,22 @@ def _sorted(table: pa.Table) -> pa.Table:
     keys = list(zip(table["k"].to_pylist(), table["ts"].to_pylist(), strict=True))
     order = sorted(range(len(keys)), key=lambda row: (keys[row][0] or 0, keys[row][1]))
     return table.take(pa.array(order, pa.int64()))
+
+
+@pytest.mark.parametrize("keyed", ["", "PARTITION BY k"])
+@pytest.mark.parametrize("make", [pa.decimal32, pa.decimal64, pa.decimal128, pa.decimal256])
+def test_decimals_of_any_width_order_events(make: Callable[..., pa.DataType], keyed: str) -> None:
+    """Arrow 26 sorts those of 32 and 64 bits in no order, or not at all."""
+    declared = "CREATE STREAM S { EVENT A { ts: DECIMAL(9, 2), k: DECIMAL(9, 2) } }"
+    with interpreted():
+        query = only_query(celc.compile(f"{declared} SELECT a WHERE A AS a {keyed}", order_by="ts"))
+    numbers = [Decimal(text) for text in ("1.50", "-0.01", "0.00", "-5.00", "9999999.99")]
+    table = pa.table(
+        {"ts": pa.array(numbers, make(9, 2)), "k": pa.array(numbers[::-1], make(9, 2))}
+    )
+    names = ["k", "ts"] if keyed else ["ts"]
+    found = [
+        tuple(row["a"][0][name] for name in names) for row in query.match_table(table).to_pylist()
+    ]
+    keys = [tuple(row[name] for name in names) for row in table.to_pylist()]
+    assert found == sorted(keys)
