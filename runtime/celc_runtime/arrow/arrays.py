@@ -390,14 +390,24 @@ def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
         return column.cast(pa.large_binary())
     if pa.types.is_list_view(column.type) or pa.types.is_large_list_view(column.type):
         return _without_list_views(column)
-    if not (
-        pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type)
-    ):
+    if not pa.types.is_dictionary(column.type) or column.type.value_type.id in _AS_THEY_ARE:
+        return column
+    return _without_views_of_values(column)
+
+
+def _without_views_of_values(
+    column: pa.DictionaryArray | pa.ChunkedArray,
+) -> pa.DictionaryArray | pa.ChunkedArray:
+    """A coded column whose values come one after another."""
+    coding = column.type
+    values = without_views(pa.nulls(0, coding.value_type)).type
+    if values == coding.value_type:
         return column
     if isinstance(column, pa.ChunkedArray):
-        type = pa.dictionary(column.type.index_type, pa.large_string())
+        type = pa.dictionary(coding.index_type, values, coding.ordered)
         return pa.chunked_array([without_views(chunk) for chunk in column.chunks], type)
-    return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
+    values = without_views(column.dictionary)
+    return pa.DictionaryArray.from_arrays(column.indices, values, ordered=coding.ordered)
 
 
 def _without_list_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -408,6 +418,16 @@ def _without_list_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chu
     offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
     mask = column.is_null() if column.null_count else None
     return pa.LargeListArray.from_arrays(pa.array(offsets), column.flatten(), mask=mask)
+
+
+def is_text(type: pa.DataType) -> bool:
+    """Whether values of a type are texts, one after another."""
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
+
+
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of a schema without rows; Arrow makes none of Python values for some types."""
+    return pa.RecordBatch.from_arrays([pa.nulls(0, type) for type in schema.types], schema=schema)
 
 
 def is_ordered(type: pa.DataType) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from celc_runtime.arrow.arrays import no_rows
 from celc_runtime.arrow.tables.event_tables import batches_of, table_of
 from celc_runtime.arrow.tables.pandas_frames import frame_of
 from celc_runtime.jit.shipping import pickled
@@ -145,7 +146,7 @@ class RowPatternQuery:
         check_threads(threads)
         self._refuse_slices(after, until)
         table = table_of(Reader(self.plan).program, rows)
-        batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+        batches = table.to_batches() or [no_rows(table.schema)]
         threads = threads_of(len(table), threads)
         run = RowRun(self.program, in_parts=False, threads=threads)
         found = read_all(run, batches)

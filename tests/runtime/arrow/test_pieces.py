@@ -1,6 +1,9 @@
 """Tables in small pieces are joined, where that can be."""
 
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,6 +61,41 @@ def test_each_piece_has_narrow_codes_of_its_own(text: str, way: str) -> None:
         assert found.equals(pa.Table.from_batches(query.match_arrow(plain.to_batches())))
     else:
         assert query.match_compact(coded).num_rows == query.match_compact(plain).num_rows > 0
+
+
+_VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "LONG": (pa.int64(), [1, 2]),
+    "BOOLEAN": (pa.bool_(), [True, False]),
+    "DOUBLE": (pa.float16(), [1.5, 2.0]),
+    "STRING": (pa.string_view(), ["a", "b"]),
+    "BINARY": (pa.binary_view(), [b"a", b"b"]),
+    "DATE": (pa.date32(), [date(2024, 2, 29), date(2024, 3, 1)]),
+    "TIMESTAMP": (pa.timestamp("s"), [datetime(2024, 2, 29), datetime(2024, 3, 1)]),
+    "INTERVAL": (pa.duration("us"), [timedelta(1), timedelta(2)]),
+    "DECIMAL(10, 2)": (pa.decimal256(10, 2), [Decimal("1.50"), Decimal("2.00")]),
+    "ARRAY<INT>": (pa.list_(pa.int32()), [[1], [2, 3]]),
+}
+
+
+@pytest.mark.parametrize("declared", _VALUES)
+def test_coded_columns_of_any_type_with_null_among_their_values(declared: str) -> None:
+    """As pandas codes categories of any type; a dictionary may hold NULL too."""
+    type, (one, two) = _VALUES[declared]
+    text = f"CREATE STREAM S {{ EVENT A {{ ts: LONG, k: LONG, v: {declared} }} }} "
+    with interpreted():
+        query = only_query(
+            celc.compile(f"{text} SELECT a WHERE A AS a : A PARTITION BY k", order_by="ts")
+        )
+    codes = [pa.array([0, 2, 1, 0, None], pa.int8()), pa.array([1, 1, 0], pa.int8())]
+    values = [pa.array([one, two, None], type), pa.array([two, one], type)]
+    pieces = [pa.DictionaryArray.from_arrays(*piece) for piece in zip(codes, values, strict=True)]
+    if type == pa.timestamp("s"):
+        one, two = one.replace(tzinfo=UTC), two.replace(tzinfo=UTC)
+    table = pa.table({"ts": range(8), "k": [1, 2, 1, 1, 2, 2, 1, 2], "v": pa.chunked_array(pieces)})
+    for some, wanted in ((table[5:], [one]), (table, [one, two, one, None, None, one])):
+        found = query.match_table(some)
+        assert [row["a"][0]["v"] for row in found.to_pylist()] == wanted
+        assert query.match_compact(some).num_rows == len(wanted)
 
 
 def test_long_texts_are_not_copied_to_be_joined() -> None:

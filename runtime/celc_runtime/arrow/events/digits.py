@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import numbers, plain, room_of
+from celc_runtime.arrow.arrays import is_text, numbers, plain, room_of
 from celc_runtime.jit.kernels import MOST_ROWS, njit
 
 _DIGIT = 16  # bits: the places of a digit's rows fit into the processor's second cache
@@ -104,10 +104,10 @@ def placing(column: pa.Array, workers: Workers) -> Step:
     """The step that finds `places_of`."""
     type = column.type
     if pa.types.is_dictionary(type):
-        if not _is_text(type.value_type):
+        if not is_text(type.value_type):
             return placing(plain(column), workers)
         return done(_ranks(column, workers))
-    if _is_text(type):
+    if is_text(type):
         return done(_ranks(column.dictionary_encode(), workers))
     whole = pa.types.is_integer(type) or pa.types.is_temporal(type)
     if not whole or type == pa.uint64() or type.bit_width > 64 or not len(column):
@@ -130,7 +130,7 @@ def coded_texts(column: pa.Array, workers: Workers) -> pa.Array:
 
 def coding_texts(column: pa.Array, workers: Workers) -> Step:
     """The step that finds `coded_texts`."""
-    if not _is_text(column.type):
+    if not is_text(column.type):
         return done(column)
 
     def found(coded: list[pa.DictionaryArray]) -> pa.DictionaryArray:
@@ -171,10 +171,6 @@ def _placing_numbers(values: np.ndarray, workers: Workers) -> Step:
         return Places(wide.view(np.uint64), greatest - least, np.int64(least).astype(np.uint64))
 
     return Step([partial(of_slice, *one) for one in workers.slices(len(values))], found)
-
-
-def _is_text(type: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
 
 
 def _ranks(column: pa.DictionaryArray, workers: Workers) -> Places:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import without_views
 from celc_runtime.arrow.events.conforming import is_required, not_found_error
 from celc_runtime.arrow.events.paths import with_fields
-from celc_runtime.arrow.pieces import as_read
+from celc_runtime.arrow.pieces import as_read, has_codes_of_null
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.arrow.tables.logged_tables import why_not_plain
 from celc_runtime.arrow.tables.pandas_frames import frame_table
@@ -230,7 +230,9 @@ def _narrowed(program: Program, table: pa.Table, rows_seen: int = 0) -> pa.Table
     given = table.schema
     known = program.kept.get("narrow")
     if known is not None and known[0].equals(given):
-        return table.select(known[1])
+        narrow = table.select(known[1])
+        if not any(has_codes_of_null(narrow.column(place)) for place in known[2]):
+            return narrow
     names = program.file_schema.names
     table = with_fields(table, names)
     present = table.column_names
@@ -243,7 +245,8 @@ def _narrowed(program: Program, table: pa.Table, rows_seen: int = 0) -> pa.Table
     if program.plan.source.is_as_given and set(taken) <= set(given.names):
         places = [given.names.index(name) for name in taken]
         if narrow.schema.types == [given.types[place] for place in places]:
-            program.kept["narrow"] = given, places
+            coded = [n for n, one in enumerate(columns) if pa.types.is_dictionary(one.type)]
+            program.kept["narrow"] = given, places, coded
     return with_derived(program.plan, narrow, rows_seen)
 
 

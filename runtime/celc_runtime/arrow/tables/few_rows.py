@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import DTYPES, WHOLE, zeros
+from celc_runtime.arrow.arrays import DTYPES, WHOLE, no_rows, zeros
 from celc_runtime.arrow.events.conforming import conforming, names_read
 from celc_runtime.arrow.events.layout import Layout, as_they_are
 from celc_runtime.arrow.late_rows import LateRows, Taken
@@ -144,7 +144,7 @@ def few_rows(program: Program, schema: pa.Schema) -> FewRows | None:
     ):
         return None
     numbered = unused_name("row", [*schema.names, *names_read(plan)])
-    none = pa.RecordBatch.from_pylist([], schema.append(pa.field(numbered, pa.int64())))
+    none = no_rows(schema.append(pa.field(numbered, pa.int64())))
     known = as_they_are(none, conforming(plan, none, 0, numbered), numbered)
     if known is None:
         return None

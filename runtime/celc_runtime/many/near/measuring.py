@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow.arrays import no_rows
 from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.matches.values import LabelValues, computed_column
 from celc_runtime.arrow.tables.event_tables import table_of
@@ -269,7 +270,7 @@ def _each_choice(
 def _events(program: Program, table: pa.Table) -> dict[str, pa.Array | pa.ChunkedArray]:
     """The columns of the events as the query that measures reads them."""
     read = table_of(program, table).combine_chunks()
-    batches = read.to_batches() or [pa.RecordBatch.from_pylist([], read.schema)]
+    batches = read.to_batches() or [no_rows(read.schema)]
     batches = [conforming(program.plan, batch) for batch in batches]
     found = batches[0] if len(batches) == 1 else pa.Table.from_batches(batches)
     return dict(zip(found.schema.names, found.columns, strict=True))
