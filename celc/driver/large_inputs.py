@@ -33,14 +33,17 @@ class TooMany(NamedTuple):
     others: Iterator[pa.RecordBatch]
 
 
-def gathered(read: Read, most: int | None = None) -> pa.Table | TooMany:
-    """All events as one table, if they do not take more than `most` bytes."""
+def gathered(read: Read, schema: pa.Schema, most: int | None = None) -> pa.Table | TooMany:
+    """All events as one table, if they do not take more than `most` bytes. schema: of the table
+    where no batch is read."""
     found, size, others = [], 0, iter(read())
     for batch in others:
         found.append(pa.Table.from_batches([plain_batch(batch)]))
         size += found[-1].nbytes
         if most is not None and size > most:
             return TooMany(found, others)
+    if not found:
+        return schema.empty_table()
     return pa.concat_tables(found, promote_options="default")
 
 

@@ -229,7 +229,7 @@ def matches_of(
     most = usable_memory() if memory is None else memory
     limit = None if most is None or (why and memory is None) else most // TIMES
     conformed = partial(_conformed, plan.of_inputs, read)
-    found = gathered(conformed, limit)
+    found = gathered(conformed, query.file_schema, limit)
     if isinstance(found, pa.Table):
         given = {**(bounds or {}), **(tables or {})}
         yield from query.match_table(found, threads=threads, **given).to_batches()
@@ -278,7 +278,8 @@ def matches_together(
         for group in groups:
             yield from answers_of_sorted(group, _conformed(group.plan.of_inputs, read))
     else:
-        table = gathered(partial(_conformed, reading.plan.of_inputs, read))
+        conformed = partial(_conformed, reading.plan.of_inputs, read)
+        table = gathered(conformed, reading.file_schema)
         assert isinstance(table, pa.Table), "no size was given that it may have"
         yield from answers_of_all(programs, table)
 

@@ -357,3 +357,32 @@ def test_an_empty_text_in_quotes_is_no_null(
     err = capfd.readouterr().err
     assert f"celc: v.csv, line 2: column '{name}': '' is no " in err
     assert "An empty text in quotes is a text: leave out the quotes where it is NULL" in err
+
+
+_PLAIN = """\
+CREATE STREAM S { EVENT A { id: INT, name: STRING, ts: TIMESTAMP } }
+PARAMETERS rule { id: INT }
+"""
+_OVER_NO_ROWS = {
+    "over queries": "QUERY one: SELECT a.id AS n FROM S WHERE A AS a\n"
+    "QUERY two: SELECT x FROM one WHERE one AS x ; one WITHIN 1 HOUR [ts]",
+    "FOR EACH": "SELECT a FROM S FOR EACH rule WHERE A AS a FILTER a.id = rule.id",
+    "late": "QUERY one: SELECT FIRST a FROM S WHERE A AS a ; !A FOR 1 HOUR PARTITION BY id\n"
+    "QUERY two: SELECT a FROM S WHERE A AS a",
+}
+
+
+@pytest.mark.parametrize("threads", [[], ["--threads", "2"], ["--memory", "1GiB"]])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+@pytest.mark.parametrize("kind", [*_OVER_NO_ROWS, "plain"])
+def test_a_file_without_rows_has_no_matches(
+    kind: str, name: str, threads: list[str], run: Run
+) -> None:
+    Path("q.cel").write_text(_PLAIN + _OVER_NO_ROWS.get(kind, "SELECT a FROM S WHERE A AS a"))
+    Path("rules.csv").write_text("id\n1\n")
+    columns = {"type": "string", "id": "int32", "name": "string", "ts": pa.timestamp("us", "UTC")}
+    none = pa.schema([*columns.items()]).empty_table()
+    pa.parquet.write_table(none, "none.parquet")
+    data = {"a.csv": f"{NAMES}\n", "a.jsonl": "", "a.parquet": Path("none.parquet").read_bytes()}
+    rules = ["--parameters", "rule=rules.csv"] if kind == "FOR EACH" else []
+    assert run({name: data[name]}, "--order-by", "ts", *threads, *rules) == (0, "", "")
