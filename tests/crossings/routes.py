@@ -24,6 +24,7 @@ from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from celc_runtime.stream.stored import sections
 from celc_runtime.stream.tasks import BucketTask
+from coded_columns import with_coded_columns
 from engines import Row, batches_of, in_parts, table_of, with_texts_of_any_form
 from module_streams_by_hand import module_streamed
 from parameters import rows_table
@@ -52,10 +53,10 @@ def given_rules(query: CompiledQuery, rules: Sequence[Row]) -> dict[str, pa.Tabl
 
 
 def by_table(query: CompiledQuery, events: Events, rules: Sequence[Row]) -> list[Row]:
-    """`match_table`, of texts and durations in any form."""
+    """`match_table`, of texts and durations in any form, some columns coded."""
     rng = random.Random(len(events))
     table = with_texts_of_any_form(table_for(query, events), rng)
-    table = with_calendar_intervals(table, rng)
+    table = with_coded_columns(with_calendar_intervals(table, rng), rng)
     found = query.match_table(table, **given_rules(query, rules))
     assert found.schema.equals(query.output_schema)
     rows: list[Row] = found.to_pylist()
