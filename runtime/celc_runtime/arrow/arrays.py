@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.calendar_intervals import CALENDAR_INTERVAL, with_lengths
+from celc_runtime.arrow.calendar_intervals import CALENDAR_INTERVAL
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
+from celc_runtime.arrow.views import AS_THEY_ARE, without_views
 from celc_runtime.engine.arena.batch import order_preserving
 from celc_runtime.engine.arena.nodes import BLOCK
 from celc_runtime.engine.values.spark_arithmetic import LAST_DAY, MICROSECONDS_PER_DAY
@@ -155,13 +156,9 @@ def immeasurable(column: pa.Array) -> np.ndarray:
     return wrong
 
 
-_AS_THEY_ARE = frozenset(DTYPES) | {pa.string().id, pa.large_string().id, pa.bool_().id}
-"""The types, by their number in Arrow, of columns that are neither coded nor hold views."""
-
-
 def plain(column: pa.Array) -> pa.Array:
     """The column, neither dictionary-coded nor with views."""
-    if column.type.id in _AS_THEY_ARE:
+    if column.type.id in AS_THEY_ARE:
         return column
     column = without_views(column)
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -369,57 +366,6 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
-def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column with its values one after another.
-
-    That is: no views of texts, which Arrow can neither sort nor take, or of lists, which it casts
-    to lists that it cannot read; no run-length coding, for an extension type such as JSON the
-    stored type, and durations for intervals of days.
-    """
-    if column.type.id in _AS_THEY_ARE:
-        return column
-    if column.type == CALENDAR_INTERVAL:
-        return with_lengths(column)
-    if pa.types.is_run_end_encoded(column.type):
-        return without_views(pc.run_end_decode(column))
-    if isinstance(column.type, pa.BaseExtensionType):
-        return without_views(column.cast(column.type.storage_type))
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.large_string())
-    if pa.types.is_binary_view(column.type):
-        return column.cast(pa.large_binary())
-    if pa.types.is_list_view(column.type) or pa.types.is_large_list_view(column.type):
-        return _without_list_views(column)
-    if not pa.types.is_dictionary(column.type) or column.type.value_type.id in _AS_THEY_ARE:
-        return column
-    return _without_views_of_values(column)
-
-
-def _without_views_of_values(
-    column: pa.DictionaryArray | pa.ChunkedArray,
-) -> pa.DictionaryArray | pa.ChunkedArray:
-    """A coded column whose values come one after another."""
-    coding = column.type
-    values = without_views(pa.nulls(0, coding.value_type)).type
-    if values == coding.value_type:
-        return column
-    if isinstance(column, pa.ChunkedArray):
-        type = pa.dictionary(coding.index_type, values, coding.ordered)
-        return pa.chunked_array([without_views(chunk) for chunk in column.chunks], type)
-    values = without_views(column.dictionary)
-    return pa.DictionaryArray.from_arrays(column.indices, values, ordered=coding.ordered)
-
-
-def _without_list_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    if isinstance(column, pa.ChunkedArray):
-        chunks = [_without_list_views(chunk) for chunk in column.chunks]
-        return pa.chunked_array(chunks, pa.large_list(column.type.value_type))
-    lengths = pc.fill_null(pc.list_value_length(column), 0).cast(pa.int64())
-    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
-    mask = column.is_null() if column.null_count else None
-    return pa.LargeListArray.from_arrays(pa.array(offsets), column.flatten(), mask=mask)
-
-
 def is_text(type: pa.DataType) -> bool:
     """Whether values of a type are texts, one after another."""
     return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
@@ -432,7 +378,7 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
 
 def is_ordered(type: pa.DataType) -> bool:
     """Whether values of a type have an order: all but lists, structs, maps and months."""
-    if type.id in _AS_THEY_ARE:
+    if type.id in AS_THEY_ARE:
         return True
     if pa.types.is_dictionary(type):
         return is_ordered(type.value_type)

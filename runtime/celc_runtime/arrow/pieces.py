@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import is_text, taken
+from celc_runtime.arrow.views import decoded
 
 TINY = 1 << 20
 """Bytes of a piece, about, up to which a table is joined as it comes in. With a key, in pieces of
@@ -54,7 +55,7 @@ def as_read(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     if not pa.types.is_dictionary(type):
         read = _texts_as_read(type)
     elif not is_text(type.value_type) or has_codes_of_null(column):
-        return as_read(_decoded(column))
+        return as_read(decoded(column))
     else:
         codes = type.index_type if type.index_type.bit_width >= 32 else pa.int32()
         read = pa.dictionary(codes, _texts_as_read(type.value_type), type.ordered)
@@ -64,13 +65,6 @@ def as_read(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         return column.cast(read)
     except pa.ArrowInvalid:  # more bytes than offsets of 32 bits can tell
         return column
-
-
-def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    if not isinstance(column, pa.ChunkedArray):
-        return column.dictionary_decode()
-    chunks = [chunk.dictionary_decode() for chunk in column.chunks]
-    return pa.chunked_array(chunks, column.type.value_type)
 
 
 def _texts_as_read(type: pa.DataType) -> pa.DataType:

@@ -5,10 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain, without_views
+from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain
 from celc_runtime.arrow.events.conforming import conforming_column
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.arrow.vectors import column_of
+from celc_runtime.arrow.views import without_views
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.expressions import Column, Leaf, OfTypes
 from celc_runtime.plan.frozen import frozen

@@ -566,3 +566,23 @@ def test_decimals_of_any_width_order_events(make: Callable[..., pa.DataType], ke
     ]
     keys = [tuple(row[name] for name in names) for row in table.to_pylist()]
     assert found == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    ("declared", "values"),
+    [
+        ("ARRAY<STRING>", [["a", "b"], None, ["long text " * 3]]),
+        ("STRUCT<a: STRING, b: LONG>", [{"a": "p", "b": 1}, None, {"a": "q", "b": None}]),
+        ("ARRAY<BINARY>", [[b"a"], None, []]),
+        ("ARRAY<STRUCT<a: ARRAY<STRING>>>", [[{"a": ["p"]}], None, [{"a": None}]]),
+    ],
+)
+def test_texts_inside_of_values_can_be_views(declared: str, values: list[Any]) -> None:
+    """As polars gives them, which Arrow cannot put in another order."""
+    with interpreted():
+        text = f"CREATE STREAM S {{ EVENT A {{ ts: LONG, x: {declared} }} }} SELECT a WHERE A AS a"
+        query = only_query(celc.compile(text, order_by="ts"))
+    frame = pl.DataFrame({"type": ["A"] * 3, "ts": [3, 1, 2], "x": values})
+    found = [row["a"][0]["x"] for row in query.match_table(frame).to_pylist()]
+    assert found == [values[1], values[2], values[0]]
+    assert query.match_compact(frame).num_rows == 3

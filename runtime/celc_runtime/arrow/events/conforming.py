@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import is_ordered, without_views
+from celc_runtime.arrow.arrays import is_ordered
 from celc_runtime.arrow.calendar_intervals import CALENDAR_INTERVAL, first_without_length
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.events.row_names import row_text
 from celc_runtime.arrow.fitting import fits
 from celc_runtime.arrow.shown import shown
+from celc_runtime.arrow.views import without_views
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema, named_type

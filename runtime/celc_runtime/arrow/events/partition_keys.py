@@ -19,7 +19,6 @@ from celc_runtime.arrow.arrays import (
     plain,
     room_of,
     whole_values,
-    without_views,
 )
 from celc_runtime.arrow.events.ascending import is_signed
 from celc_runtime.arrow.events.chosen_keys import columns_of_keys, key_values
@@ -27,6 +26,7 @@ from celc_runtime.arrow.events.conforming import conforming_column
 from celc_runtime.arrow.events.digits import is_worth_it
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.events.row_names import row_text
+from celc_runtime.arrow.views import without_views
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema

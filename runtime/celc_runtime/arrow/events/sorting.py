@@ -22,7 +22,6 @@ from celc_runtime.arrow.arrays import (
     taken,
     whole_column,
     whole_values,
-    without_views,
 )
 from celc_runtime.arrow.events.ascending import ascends, increasing
 from celc_runtime.arrow.events.conforming import names_read
@@ -42,6 +41,7 @@ from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.partition_keys import columns_as_they_came
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.late_rows import LateRows
+from celc_runtime.arrow.views import without_views
 from celc_runtime.engine.arena.batch import NO_INTEGERS
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan

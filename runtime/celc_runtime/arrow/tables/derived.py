@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import in_one_piece, plain, without_views
+from celc_runtime.arrow.arrays import in_one_piece, plain
 from celc_runtime.arrow.events.conforming import TEXTS, conforming_column
 from celc_runtime.arrow.events.row_names import row_text
 from celc_runtime.arrow.vectors import ValueOf, column_of
+from celc_runtime.arrow.views import without_views
 from celc_runtime.plan.expressions import Call, Column, Derived, Leaf, OfTypes, nodes_in
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema

@@ -18,7 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import without_views
 from celc_runtime.arrow.events.conforming import is_required, not_found_error
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.pieces import as_read, has_codes_of_null
@@ -27,6 +26,7 @@ from celc_runtime.arrow.tables.logged_tables import why_not_plain
 from celc_runtime.arrow.tables.pandas_frames import frame_table
 from celc_runtime.arrow.tables.slices import EventsBetween, Stretch
 from celc_runtime.arrow.tables.untyped import fitted
+from celc_runtime.arrow.views import without_views
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 
