@@ -586,3 +586,29 @@ def test_texts_inside_of_values_can_be_views(declared: str, values: list[Any]) -
     found = [row["a"][0]["x"] for row in query.match_table(frame).to_pylist()]
     assert found == [values[1], values[2], values[0]]
     assert query.match_compact(frame).num_rows == 3
+
+
+class _Stream:
+    """A table that another library hands over."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(schema)
+
+
+def test_a_stream_of_another_library_has_batches_without_rows() -> None:
+    """Arrow 26 joins no such piece that begins behind the first row of its memory."""
+    with interpreted():
+        text = "CREATE STREAM S { EVENT A { ts: LONG } } SELECT a WHERE A AS a"
+        query = only_query(celc.compile(text, order_by="ts"))
+    table = pa.table({"type": ["A"] * 3, "ts": [3, 1, 2]})
+    pieces = pa.concat_tables([table[:1], table[1:1], table[1:]])
+    rising = table.set_column(1, "ts", pa.array([1, 2, 3]))
+    found = query.match_table(_Stream(pieces))
+    assert found.column("start_time").to_pylist() == [1, 2, 3]
+    assert query.match_compact(_Stream(pieces)).num_rows == 3
+    assert found.equals(query.match_table(pa.RecordBatchReader.from_stream(_Stream(pieces))))
+    cut = pa.concat_tables([rising[:1], rising[1:1], rising[1:]])
+    assert "ts: LONG" in celc.declare(cut, type_column="type")

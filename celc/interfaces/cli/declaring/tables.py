@@ -70,8 +70,10 @@ def _first_rows(table: Any, left_out: dict[str, str]) -> pa.Table:
         return pa.table(table.limit(most))
     if _is_a(table, "pyarrow.dataset", "Dataset"):
         return table.head(most)
-    if isinstance(table, pa.Table | pa.RecordBatch):
-        return pa.table(table.slice(0, most))
+    if isinstance(table, pa.Table):
+        return table.slice(0, most)
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table.slice(0, most)])
     if isinstance(table, Mapping) or hasattr(table, "__arrow_c_stream__"):
         return pa.table(table).slice(0, most)
     raise TypeError(f"{type(table).__name__} is no table of events: give {_ACCEPTED}")

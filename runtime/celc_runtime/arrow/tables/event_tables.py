@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from celc_runtime.arrow.arrays import no_rows
 from celc_runtime.arrow.events.conforming import is_required, not_found_error
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.pieces import as_read, has_codes_of_null
@@ -122,7 +123,7 @@ def _columns_of(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordB
     if isinstance(events, pa.RecordBatch):
         return pa.Table.from_batches([events])
     if isinstance(events, pa.RecordBatchReader):
-        return iter(events)
+        return _in_sound_memory(events)
     if isinstance(events, str | Path):
         return _parquet_batches(program, Path(events))
     if isinstance(events, Mapping):
@@ -176,13 +177,19 @@ def is_a(events: object, module: str, name: str) -> bool:
     return known is not None and isinstance(events, known)
 
 
-def _of_stream(events: Any) -> pa.RecordBatchReader:
+def _of_stream(events: Any) -> Iterator[pa.RecordBatch]:
     try:
-        return pa.RecordBatchReader.from_stream(events)
+        return _in_sound_memory(pa.RecordBatchReader.from_stream(events))
     except pa.ArrowInvalid:
         raise TypeError(
             f"{_kind(events)} holds one column and no table of events: give {_ACCEPTED}"
         ) from None
+
+
+def _in_sound_memory(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches of a stream, which another library can have made. Arrow 26 joins none without
+    rows that begins behind the first row of its memory: the stream brings none of that memory."""
+    return (batch if len(batch) else no_rows(batch.schema) for batch in reader)
 
 
 def _checked_batches(events: Iterable[Any]) -> Iterator[pa.RecordBatch]:
