@@ -612,3 +612,14 @@ def test_a_stream_of_another_library_has_batches_without_rows() -> None:
     assert found.equals(query.match_table(pa.RecordBatchReader.from_stream(_Stream(pieces))))
     cut = pa.concat_tables([rising[:1], rising[1:1], rising[1:]])
     assert "ts: LONG" in celc.declare(cut, type_column="type")
+
+
+@pytest.mark.parametrize("type", [pa.timestamp("ns"), pa.timestamp("s"), pa.date32()])
+@pytest.mark.parametrize("step", [1, 10_000_000])
+def test_a_coded_column_of_times_is_declared(type: pa.DataType, step: int) -> None:
+    """Also of times that Python has not."""
+    values = pa.array([0, step], type)
+    codes = pa.array([0, 0, 1], pa.int8())
+    for column in (pa.DictionaryArray.from_arrays(codes, values), values.take(codes)):
+        found = celc.declare(pa.table({"type": ["A"] * 3, "t": column}), type_column="type")
+        assert "'t' seems to order the events" in found

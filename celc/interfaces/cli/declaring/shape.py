@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from celc_runtime.arrow.pieces import joinable
+from celc_runtime.arrow.views import without_views
 from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.messages.wording import available, guess, quote
@@ -201,7 +203,7 @@ def _order_of(
     ]
     found: list[tuple[int, bool, bool, int, str]] = []
     for place, name in enumerate(shared):
-        column = table.column(name)
+        column = joinable(without_views(table.column(name)))
         if column.null_count:
             continue
         type, named = columns[name], bool(_NAMED_LIKE_TIMES.search(name))
@@ -212,7 +214,8 @@ def _order_of(
     if not found:
         return None
     name = min(found)[-1]
-    return Order(name, columns[name], _window(table.column(name), columns[name]))
+    column = joinable(without_views(table.column(name)))
+    return Order(name, columns[name], _window(column, columns[name]))
 
 
 def _rises(column: pa.ChunkedArray) -> bool:
@@ -226,14 +229,27 @@ def _rises(column: pa.ChunkedArray) -> bool:
     )
 
 
+def _seconds_of(type: pa.DataType) -> float:
+    """The seconds that 1 is in a column of times or days."""
+    if pa.types.is_date32(type):
+        return 86_400
+    return {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[type.unit]
+
+
 def _window(column: pa.ChunkedArray, type: str) -> str:
     """A window that is some times as long as the time from event to event."""
-    least, most = pc.min_max(column).as_py().values()
+    if pa.types.is_temporal(column.type):
+        # Python has no times before the year 1 or after 9999.
+        days = pa.types.is_date32(column.type)
+        numbers = column.cast(pa.int32() if days else pa.int64())
+    else:
+        numbers = column
+    least, most = pc.min_max(numbers).as_py().values()
     if least is None or least == most:
         return {"TIMESTAMP": "1 HOUR", "DATE": "1 DAY"}.get(type, "10")
     gap = (most - least) / (len(column) - 1)
     if type in ("TIMESTAMP", "DATE"):
-        wanted = 10 * gap.total_seconds()
+        wanted = 10 * gap * _seconds_of(column.type)
         spans = [one for one in _SPANS if type != "DATE" or one[1] == "DAY"]
         lengths = ((number * _SECONDS[unit], number, unit) for number, unit in spans)
         _, number, unit = next((one for one in lengths if one[0] >= wanted), (0, 365, "DAY"))
