@@ -244,6 +244,16 @@ def test_totals_are_drawn_where_they_are() -> None:
     assert "in the table alone" in parts["notes"][0]
 
 
+def test_rows_of_other_types_stand_in_some_pieces_alone() -> None:
+    events = farm()
+    other = events.slice(0, 1).set_column(0, "type", pa.array(["other"]))
+    last = pa.concat_tables([events[2:], other.set_column(3, "ts", events["ts"][-1:])])
+    pieces = pa.concat_tables([events[:2], last.combine_chunks()])
+    query = matcher(FIRE.replace("PARTITION BY id", ""))
+    found = data_of(celc.report(query.match_table(pieces), pieces, query=query))
+    assert found["matches"]["count"] >= 3
+
+
 def test_unions_are_bars() -> None:
     data = report(FIRE.replace("SELECT hot", "SELECT COLLAPSED hot"), farm())
     ends = zip(data["matches"]["offsets"], data["matches"]["offsets"][1:], strict=False)

@@ -80,10 +80,12 @@ def _marks_of_rows(program: Program, events: pa.Table) -> Marks:
         rows = in_one_piece(narrow.column(numbered)).to_numpy(zero_copy_only=False)
         narrow = narrow.drop_columns([numbered])
     columns = Columns(plan, ties_are_errors=False)
+    shown = [*dict.fromkeys((*plan.source.key_columns, *plan.source.order_by[:1]))]
     parts, known = [], []
     for batch in narrow.to_batches():
         prepared = columns.prepare(batch)
-        parts.append(prepared.events)
+        # Where rows of other types were left out, the others have their numbers besides.
+        parts.append(prepared.events.select(shown))
         known.append(np.ones(len(batch), np.bool_) if prepared.known is None else prepared.known)
     kept = np.concatenate([*known, np.zeros(0, np.bool_)])
     rows = rows[kept]
