@@ -320,6 +320,25 @@ def test_wrong_arguments() -> None:
 # --- the command line -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a, b FROM S WHERE (A AS a ; B AS b) FILTER b.v > 3.1",
+        "SELECT NXT a, b FROM S WHERE (A AS a ; B AS b) FILTER b.v > 3.1",
+        "SELECT a, b FROM S WHERE (A AS a ; B AS b) FILTER b.v > 3.1 CONSUME BY ANY LIMIT 1",
+    ],
+)
+@pytest.mark.parametrize("rows", ["", "A,1,1.0,1\nB,1,3.0,2\n"])
+def test_run_without_what_chooses_and_without_rows(
+    text: str, rows: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query, events = tmp_path / "q.cel", tmp_path / "e.csv"
+    query.write_text(_DECLARED + text)
+    events.write_text(f"type,id,v,ts\n{rows}")
+    assert main(["run", str(query), str(events), "--order-by", "ts", "--near"]) == 0
+    assert ("b.v > 3.1" in capsys.readouterr().out) == bool(rows)
+
+
 def test_run_and_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query, events, module = (tmp_path / name for name in ("q.cel", "e.csv", "q_near.py"))
     query.write_text(_DECLARED + "SELECT a, b FROM S WHERE (A AS a ; B AS b) FILTER b.v > 3.1\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.near.queries import SHARE
@@ -119,13 +120,10 @@ def write_near_misses(
     tables: Mapping[str, Any],
 ) -> None:
     """The near misses of one query. All events are gathered."""
-    import pyarrow as pa
-    from celc_runtime.arrow.arrays import plain_batch
+    from celc.driver.large_inputs import gathered
 
-    batches = [pa.Table.from_batches([plain_batch(batch)]) for batch in events.batches(None)]
-    for batch in near.near_misses(
-        pa.concat_tables(batches, promote_options="default"), **tables
-    ).to_batches():
+    table = gathered(partial(events.batches, None), near.reading.file_schema)
+    for batch in near.near_misses(table, **tables).to_batches():
         write(batch)
     write(None)
 
@@ -134,4 +132,5 @@ def rows_of(near: NearQuery) -> OtherRows:
     """What a writer needs to know of near misses."""
     from celc.interfaces.cli.match_formats import OtherRows
 
-    return OtherRows(near.answer.name, near.output_schema)
+    # Not the name of the answer, which can be another query without what chooses among matches.
+    return OtherRows(near.plan.query, near.output_schema)
