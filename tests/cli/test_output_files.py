@@ -653,3 +653,15 @@ def test_a_table_in_a_file_is_whole_or_says_that_it_is_not(
     assert celc("run", *files, "-o", tmp_path / "cut.txt") == 0
     assert (tmp_path / "cut.txt").read_text().count("#") == 70
     assert "the first 70 of 100 matches" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "rows", "table"])
+def test_bytes_can_be_null(format: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, events = tmp_path / "q.cel", tmp_path / "events.parquet"
+    source.write_text(
+        "CREATE STREAM S { EVENT A { b: BINARY } }\n"
+        "SELECT LAST(x.b) AS last FROM S WHERE A AS x PARTITION BY b"
+    )
+    pa.parquet.write_table(pa.table({"b": pa.array([None, b"\xff"])}), events)
+    assert celc("run", source, events, "--format", format) == 0
+    assert capsys.readouterr().out.count("ff") == 2

@@ -280,7 +280,8 @@ def _flat(matches: pa.RecordBatch, spelled: Callable[[str], str]) -> pa.RecordBa
             texts = [json.dumps(json_ready(events), default=str) for events in shown_values(column)]
             column = pa.array(texts, pa.string())
         elif pa.types.is_binary(field.type):
-            column = pa.array([id.hex() for id in column.to_pylist()], pa.string())
+            values = [None if one is None else one.hex() for one in column.to_pylist()]
+            column = pa.array(values, pa.string())
         elif pa.types.is_string(field.type):
             values = [None if text is None else spelled(text) for text in column.to_pylist()]
             column = pa.array(values, pa.string())
