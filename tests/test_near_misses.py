@@ -339,6 +339,20 @@ def test_run_without_what_chooses_and_without_rows(
     assert ("b.v > 3.1" in capsys.readouterr().out) == bool(rows)
 
 
+def test_run_reads_what_bent_forms_alone_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The query can match nothing, and reads no `id`."""
+    query, events = tmp_path / "q.cel", tmp_path / "e.csv"
+    query.write_text(
+        f"{_DECLARED} SELECT a[v], b[v] FROM S\n"
+        "WHERE (A AS a ; (B AS b FILTER b.v BETWEEN 3.1 AND 3)) FILTER b.id = a.id"
+    )
+    events.write_text("type,id,v,ts\nA,1,1.0,1\nB,1,3.0,2\n")
+    assert main(["run", str(query), str(events), "--order-by", "ts", "--near"]) == 0
+    assert "b.v" in capsys.readouterr().out
+
+
 def test_run_and_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query, events, module = (tmp_path / name for name in ("q.cel", "e.csv", "q_near.py"))
     query.write_text(_DECLARED + "SELECT a, b FROM S WHERE (A AS a ; B AS b) FILTER b.v > 3.1\n")

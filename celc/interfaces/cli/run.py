@@ -111,17 +111,17 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
         for names in _readings(queries, alone=alone):
             query, *others = (queries[name] for name in names)
             columns = wanted[query.name].with_others(wanted[one.name] for one in others)
+            near = None
+            if arguments.near:
+                near = near_of(arguments, compilation, query.name, schema)
+                columns = columns.reading(near.reading.file_schema)
             events = EventStream(origins, columns, form, damage)
             tables = tables_of(query, files, form)
-            if arguments.near and format != "html":
-                bent = near_of(arguments, compilation, query.name, schema)
-                _near_misses(bent, events, outs, tables)
+            if near is not None and format != "html":
+                _near_misses(near, events, outs, tables)
             elif others:
                 _match_together([query, *others], events, outs)
             elif format == "html":
-                near = None
-                if arguments.near:
-                    near = near_of(arguments, compilation, query.name, schema)
                 more = near, arguments.threads
                 _report(query, events, first, outs.of(query.name), tables, *more)
             else:

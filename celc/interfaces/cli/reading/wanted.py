@@ -8,6 +8,7 @@ an error. Where it has none, the attribute is NULL, with a warning at the end of
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -93,6 +94,12 @@ class Wanted:
             owners,
             frozenset().union(*(one.declared for one in every)),
         )
+
+    def reading(self, schema: pa.Schema) -> Wanted:
+        """The same with columns besides that bent forms of the query read: it can read fewer, as
+        where a condition is never true."""
+        more = (field for field in schema if field.name not in self.schema.names)
+        return replace(self, schema=pa.schema([*self.schema, *more]))
 
     @property
     def types(self) -> frozenset[str]:
