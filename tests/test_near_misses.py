@@ -349,8 +349,10 @@ def test_run_reads_what_bent_forms_alone_read(
         "WHERE (A AS a ; (B AS b FILTER b.v BETWEEN 3.1 AND 3)) FILTER b.id = a.id"
     )
     events.write_text("type,id,v,ts\nA,1,1.0,1\nB,1,3.0,2\n")
-    assert main(["run", str(query), str(events), "--order-by", "ts", "--near"]) == 0
+    run = ["run", str(query), str(events), "--order-by", "ts", "--near"]
+    assert main(run) == 0
     assert "b.v" in capsys.readouterr().out
+    assert main([*run, "-o", str(tmp_path / "q.html")]) == 0
 
 
 def test_run_and_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,13 @@ from celc.diagnostics.files import SUFFIX, SUFFIXES, query_files
 from celc.driver.matcher import Matcher, matches_of, matches_together, sharing
 from celc.interfaces.cli import match_formats
 from celc.interfaces.cli.declaring.schemas import SchemaOfFiles, told_of_sample
-from celc.interfaces.cli.near.misses import check_near_of_run, near_of, rows_of, write_near_misses
+from celc.interfaces.cli.near.misses import (
+    check_near_of_run,
+    near_misses_of,
+    near_of,
+    rows_of,
+    write_near_misses,
+)
 from celc.interfaces.cli.output import (
     check_name,
     check_output,
@@ -326,7 +332,7 @@ def _report(
                 if bar is not None:
                     bar.found(len(batch))
                 page.add(batch)
-        bent = None if near is None else near.near_misses(page.table, **tables)
+        bent = None if near is None else near_misses_of(near, events, tables)
         out.write(page.page(bent).encode())
     except EventError as problem:
         raise placed(events, problem) from None

@@ -119,13 +119,18 @@ def write_near_misses(
     write: Callable[[Any], None],
     tables: Mapping[str, Any],
 ) -> None:
-    """The near misses of one query. All events are gathered."""
+    """The near misses of one query."""
+    for batch in near_misses_of(near, events, tables).to_batches():
+        write(batch)
+    write(None)
+
+
+def near_misses_of(near: NearQuery, events: EventStream, tables: Mapping[str, Any]) -> Any:
+    """The near misses of one query, as a table. All events are gathered."""
     from celc.driver.large_inputs import gathered
 
     table = gathered(partial(events.batches, None), near.reading.file_schema)
-    for batch in near.near_misses(table, **tables).to_batches():
-        write(batch)
-    write(None)
+    return near.near_misses(table, **tables)
 
 
 def rows_of(near: NearQuery) -> OtherRows:
