@@ -365,7 +365,7 @@ PARAMETERS rule { id: INT }
 """
 _OVER_NO_ROWS = {
     "over queries": "QUERY one: SELECT a.id AS n FROM S WHERE A AS a\n"
-    "QUERY two: SELECT x FROM one WHERE one AS x ; one WITHIN 1 HOUR [ts]",
+    "QUERY two: SELECT x, y FROM one WHERE one AS x ; one AS y WITHIN 1 HOUR [ts]",
     "FOR EACH": "SELECT a FROM S FOR EACH rule WHERE A AS a FILTER a.id = rule.id",
     "late": "QUERY one: SELECT FIRST a FROM S WHERE A AS a ; !A FOR 1 HOUR PARTITION BY id\n"
     "QUERY two: SELECT a FROM S WHERE A AS a",
