@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from celc_runtime.arrow.pieces import joinable
+from celc_runtime.arrow.pieces import as_read
 from celc_runtime.arrow.views import without_views
 from celc_runtime.plan.frozen import frozen
 
@@ -203,7 +203,7 @@ def _order_of(
     ]
     found: list[tuple[int, bool, bool, int, str]] = []
     for place, name in enumerate(shared):
-        column = joinable(without_views(table.column(name)))
+        column = as_read(without_views(table.column(name)))
         if column.null_count:
             continue
         type, named = columns[name], bool(_NAMED_LIKE_TIMES.search(name))
@@ -214,7 +214,7 @@ def _order_of(
     if not found:
         return None
     name = min(found)[-1]
-    column = joinable(without_views(table.column(name)))
+    column = as_read(without_views(table.column(name)))
     return Order(name, columns[name], _window(column, columns[name]))
 
 
