@@ -163,6 +163,8 @@ TOGETHER = (
     ("`FIRST`", "absence at the end", "`PARTITION BY`"),
     ("`FIRST`", "absence at the end of EVENTS"),
     ("`LIMIT … PER` of some labels", "absence at the end up to `WITHIN`"),
+    ("selector after `SELECT`", "`LIMIT … PER`", "absence at the end"),
+    ("selector after `SELECT`", "`LIMIT … PER`", "absence at the end up to `WITHIN`"),
     ("`PER` of a duration", "absence at the end"),
     ("`COLLAPSED`", "absence at the end up to `WITHIN`"),
     ("`TOTAL`", "absence at the end up to `WITHIN`"),

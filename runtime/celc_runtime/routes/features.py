@@ -6,7 +6,7 @@ from typing import Any
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import why_not_joined
-from celc_runtime.plan.strategy import Checked, InWorlds
+from celc_runtime.plan.strategy import ByDefinition, Checked, InWorlds
 from celc_runtime.program import Program
 
 MOST_EVENTS = 1 << 20
@@ -51,6 +51,13 @@ def _are_late_apart(program: Program) -> bool:
     deadlines = program.plan.choice.deadlines
     one = len(deadlines) == 1 and not deadlines[0].from_start and program.all_wait
     return bool(deadlines) and not one
+
+
+def _takes_chosen(program: Program) -> bool:
+    """Whether LIMIT … PER takes rows that are chosen among the matches of one end."""
+    listing = program.listing
+    chooses = isinstance(listing, ByDefinition) and listing.joins_ends
+    return program.plan.choice.rate is not None and chooses
 
 
 def _chooses_counted(program: Program) -> bool:
@@ -203,6 +210,9 @@ RATE = Feature("LIMIT … PER", lambda p: p.plan.choice.rate is not None)
 RATE_UNITES = Feature(
     "LIMIT … PER of rows without some of their events",
     lambda p: p.plan.choice.rate is not None and p.plan.choice.rate.support is not None,
+)
+RATE_OF_CHOSEN = Feature(
+    "LIMIT … PER of rows that are chosen among the matches of one end", _takes_chosen
 )
 LONG_RATE = Feature(f"LIMIT … PER of more than {MOST_RECENT:,} rows", _keeps_many)
 INTERLEAVES = Feature("CONSUME BY ANY with PARTITION BY", lambda p: p.plan.interleaves)

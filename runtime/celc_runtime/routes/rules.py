@@ -399,6 +399,15 @@ RULES = (
         f"select a label for each event of the formula, or {_AS_TABLE}",
     ),
     _refused(
+        _STREAMS,
+        (has.RATE_OF_CHOSEN, has.LATE_APART),
+        "limit-per-and-choice",
+        "absences at their end differ or count from the start, so that the matches of one end, "
+        "among which SELECT chooses, are decided at different times; where an event undoes the "
+        "last of them, the row belongs before rows of LIMIT … PER that a stream has given already",
+        f"write one absence with FOR, leave out the selector or LIMIT … PER, or {_AS_TABLE}",
+    ),
+    _refused(
         Route.STREAM,
         (has.NO_WINDOW, has.MANY_EVENTS),
         "unbounded-state",

@@ -64,3 +64,27 @@ def test_streams_have_the_rows_of_tables(seeds: int) -> None:
 def test_many_streams_have_the_rows_of_tables(first: int) -> None:
     for seed in range(first, first + 500):
         _check(seed)
+
+
+def test_a_choice_that_a_later_event_changes_is_refused() -> None:
+    """The row of the second D is known at 23: the A at 28 undoes the match that waits until 29. By
+    then a stream would have given the row of the first D, which is known at 26."""
+    declaration = " ".join(f"EVENT {one} {{ {EVENT_TIME}: TIMESTAMP }}" for one in "AD")
+    late = f"D AS x ; !A FOR 6 MILLISECONDS [{EVENT_TIME}]"
+    at_once = f"(D AS w)? ; D AS x ; !A FOR 0 MILLISECONDS [{EVENT_TIME}]"
+    head = f"CREATE STREAM S {{ {declaration.replace('} E', '}, E')} }} SELECT NXT D FROM S WHERE "
+    limit = "LIMIT 1 PER 2.5 MILLISECONDS"
+    types, times = "DDAD", (20, 23, 28, 31)
+    events = [{"type": t, EVENT_TIME: instant(at)} for t, at in zip(types, times, strict=True)]
+    with interpreted():
+        chosen, alike = (
+            only_query(celc.compile(head + formula + limit, order_by=EVENT_TIME, at_end="closed"))
+            for formula in (f"({at_once}) OR ({late}) WITHIN 3 EVENTS ", f"{late} ")
+        )
+    rows = chosen.match_table(table_of(chosen.plan, events)).to_pylist()
+    assert [row["end_time"] for row in rows] == [instant(at) for at in (20, 23, 31)]
+    stream = chosen.with_options(at_end="open").program
+    reason = why_not(stream, Route.STREAM)
+    assert reason is not None
+    assert reason.code == "limit-per-and-choice"
+    assert why_not(alike.with_options(at_end="open").program, Route.STREAM) is None
