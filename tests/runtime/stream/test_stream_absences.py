@@ -226,12 +226,12 @@ def test_what_was_consumed_is_not_looked_back_at(query: str) -> None:
     """A stream keeps events for the absences of later matches, but none that began it anew."""
     text = in_milliseconds(f"{DECLARATION}SELECT * FROM S WHERE {query}\n")
     found = 0
-    for seed in range(10):
+    for seed in range(20):
         events = random_stream(random.Random(seed), 12)
         for event in events:
             event["type"], event["id"] = "AAB"[event["ts"] % 3], event["ts"] % 2
         found += _compared(seed, text, _timed_events(events))
-    assert found >= 5
+    assert found >= 10
 
 
 def test_a_selector_in_an_absence_compares_the_whole_stream() -> None:
