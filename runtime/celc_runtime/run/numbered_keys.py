@@ -41,15 +41,20 @@ def numbering(column: pa.ChunkedArray, workers: Workers) -> Step:
     if not is_signed(column):
         return done(None)
 
-    def ends(chunk: pa.Array) -> tuple[int, int]:
-        values = numbers(chunk)[0]
+    def ends(values: np.ndarray) -> tuple[int, int]:
         return int(values.min()), int(values.max())
 
-    def found(of_chunks: list[tuple[int, int]]) -> KeyColumn:
-        least = min(one for one, _ in of_chunks)
-        return KeyColumn(least, max(one for _, one in of_chunks) - least + 1)
+    def found(of_slices: list[tuple[int, int]]) -> KeyColumn:
+        least = min(one for one, _ in of_slices)
+        return KeyColumn(least, max(one for _, one in of_slices) - least + 1)
 
-    return Step([partial(ends, chunk) for chunk in column.chunks if len(chunk)], found)
+    calls = [
+        partial(ends, numbers(chunk)[0][first:end])
+        for chunk in column.chunks
+        for first, end in workers.slices(len(chunk))
+        if first < end
+    ]
+    return Step(calls, found)
 
 
 def _of_codes(codes: pa.DictionaryArray | pa.ChunkedArray) -> KeyColumn | None:
@@ -112,20 +117,26 @@ def number_rows(  # type: ignore[no-untyped-def]
     keys, least, symbols, counts, first, rows, positions, partitions
 ):
     """Write the rows whose symbol is not 0, their positions among the rows of their keys, and their
-    keys from 0 on; only the rows if there are no keys.
+    keys from 0 on; only the rows if there are no keys. The arrays that are written have a place for
+    each of these rows.
 
     counts: as of `count_keys`, of the rows before these; written. first: the number of the first
-    row. Arrays that are written have room for one more: each row is written, and the next one over
-    it unless it stays. To ask first takes longer where every third may stay.
+    row.
     """
-    found = 0
+    # Each row is written, and the next one over it unless it stays: to ask first takes longer where
+    # every third may stay. Behind the last one that stays there is no place.
+    found, row = 0, 0
     if len(keys) == 0:
-        for row in range(len(symbols)):
+        while found < len(rows):
             rows[found] = first + row
             found += symbols[row] != 0
+            row += 1
         return
-    for row in range(len(symbols)):
+    while found < len(rows):
         key = np.int64(keys[row]) - least
         rows[found], positions[found], partitions[found] = first + row, counts[key], key
         found += symbols[row] != 0
         counts[key] += 1
+        row += 1
+    for rest in range(row, len(symbols)):
+        counts[np.int64(keys[rest]) - least] += 1

@@ -142,12 +142,13 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
     if keys.different * len(slices) > len(table):
         return None  # keys are too far apart: their counts would take more than the table
     counts = np.zeros((len(slices), keys.different), np.int64)  # of the rows before each
-    calls = [
-        partial(_symbols_and_counts, program, keys, after, part.pieces)
-        for part, after in zip(slices, (*counts[1:], None), strict=True)
+    counting = [
+        partial(_count, keys, part.pieces, after)
+        for part, after in zip(slices, counts[1:], strict=False)
     ]
+    finding = [partial(_symbols, program, part.pieces) for part in slices]
     try:
-        symbols = workers.side_by_side(calls)
+        _, symbols = workers.take(Step(counting, list), Step(finding, list))
     except EventError:
         return None  # a run says what is wrong
     kept = [sum(count for _, count in of_part) for of_part in symbols]
@@ -155,7 +156,7 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
     if share > most:
         return None
     np.cumsum(counts, axis=0, out=counts)
-    found = np.empty((3, sum(kept) + 1), np.int64)
+    found = np.empty((3, sum(kept)), np.int64)
     workers.side_by_side(
         [
             partial(_that_matter, keys, part, of_part, before, found[:, begin:])
@@ -164,7 +165,7 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
             )
         ]
     )
-    rows, positions, partitions = found[:, :-1]
+    rows, positions, partitions = found
     if not keys.different:
         positions, partitions = rows, NO_INTEGERS
     chosen = _Chosen(rows, positions, keys.in_order(partitions), keys.different, rises=shown == 1)
@@ -236,16 +237,17 @@ def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[pa.Table, Key
     return table, Keys([*plan.source.key_columns], of_keys, different * bool(of_keys)), max(shown)
 
 
-def _symbols_and_counts(
-    program: Program, keys: Keys, counts: np.ndarray | None, pieces: list[pa.RecordBatch]
-) -> list[tuple[np.ndarray, int]]:
-    """The symbols of the rows of each piece, and how many are not 0; adds to `counts` how many of
-    the rows have each key, if rows follow that ask for it. Raises EventError for what is wrong with
-    a row."""
+def _count(keys: Keys, pieces: list[pa.RecordBatch], counts: np.ndarray) -> None:
+    """Add to `counts` how many of the rows have each key, for the rows that follow."""
+    for piece in pieces:
+        count_keys(*keys.of(piece), counts)
+
+
+def _symbols(program: Program, pieces: list[pa.RecordBatch]) -> list[tuple[np.ndarray, int]]:
+    """The symbols of the rows of each piece, and how many are not 0. Raises EventError for what is
+    wrong with a row."""
     found = []
     for piece in pieces:
-        if counts is not None:
-            count_keys(*keys.of(piece), counts)
         columns = Columns(program.plan, ties_are_errors=False, layout=Layout.of(program))
         symbols = columns.symbols(piece, program.classify)
         found.append((symbols, int(np.count_nonzero(symbols != 0))))  # NumPy counts truths faster
@@ -266,17 +268,12 @@ def _that_matter(
     only the rows if there are no keys.
 
     counts: how many rows before this part have each key. found: int64[3, rows of this part and of
-    later ones, and one more].
+    later ones].
     """
-    kept = sum(count for _, count in symbols)
-    # The kernel writes one place too far, and there the next part writes.
-    room = found if found.shape[1] == kept + 1 else np.empty((3, kept + 1), np.int64)
     first, done = part.first, 0
     for piece, (of_rows, count) in zip(part.pieces, symbols, strict=True):
-        number_rows(*keys.of(piece), of_rows, counts, first, *room[:, done : done + count + 1])
+        number_rows(*keys.of(piece), of_rows, counts, first, *found[:, done : done + count])
         first, done = first + len(piece), done + count
-    if room is not found:
-        found[:, :kept] = room[:, :-1]
 
 
 # --- their order ----------------------------------------------------------------------------------
@@ -305,7 +302,7 @@ def _in_order(plan: Plan, table: pa.Table, chosen: _Chosen, workers: Workers) ->
     order, begins = None, NO_INTEGERS
     if not len(chosen.keys):
         slices = workers.slices(count)
-        workers.side_by_side([partial(moves.of_slice, np.arange(count), *one) for one in slices])
+        workers.side_by_side([partial(moves.of_slice, NO_INTEGERS, *one) for one in slices])
     else:
         told = Moves([pa.chunked_array([whole_column(one, _LONG)]) for one in (rows, positions)])
 

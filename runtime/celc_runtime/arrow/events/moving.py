@@ -47,7 +47,7 @@ class Moves:
 
     def of_slice(self, places: np.ndarray, first: int, end: int) -> None:
         """Move some of the rows that are moved, from the one with number `first` to before `end`,
-        to their places (int64, one for each row that is moved)."""
+        to their places (int64, one for each row that is moved; empty: as they stand)."""
         for one in self._moves:
             slices = zip(one.pieces, one.begins[:-1], pairwise(one.borders.tolist()), strict=True)
             for values, begin, (start, behind) in slices:
@@ -88,7 +88,8 @@ def _bits(column: pa.Array, dtype: np.dtype) -> np.ndarray:
 @njit(nogil=True, cache=True)
 def _move(values, begin, rows, places, first, end, moved):  # type: ignore[no-untyped-def]
     """Write the values of some rows to their places. values: from the row `begin` on. rows: those
-    that are moved; empty: all."""
+    that are moved; empty: all. places: empty: they come as they stand."""
     for number in range(first, end):
         row = rows[number] if rows.shape[0] else number
-        moved[np.uint64(places[number])] = values[np.uint64(row - begin)]
+        place = places[number] if places.shape[0] else number
+        moved[np.uint64(place)] = values[np.uint64(row - begin)]
