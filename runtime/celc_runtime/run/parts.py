@@ -135,7 +135,9 @@ def parts_of(program: Program, rows: Sorted, threads: int) -> list[Part]:
     """The parts of a table; none where one run should read it: by the meaning of the query, since
     it is small, or since something in it is wrong, which that run says."""
     count = rows.size
-    wanted, most = number_of_parts(count, threads), _most_parts(count, threads)
+    # Of rows that can matter, a few take as long as many of all rows.
+    least = LEAST_ROWS if rows.positions is None else max(1, LEAST_ROWS // 4)
+    wanted, most = number_of_parts(count, threads), _most_parts(count, threads, least)
     if most < 2 or why_one_scan(program.plan):
         return []
     plan = program.plan
@@ -176,8 +178,8 @@ def number_of_parts(rows: int, threads: int) -> int:
     return min(threads * of_a_thread, rows // LEAST_ROWS)
 
 
-def _most_parts(rows: int, threads: int) -> int:
-    return 1 if threads < 2 else min(threads * _MOST_PARTS_OF_A_THREAD, rows // LEAST_ROWS)
+def _most_parts(rows: int, threads: int, least: int) -> int:
+    return 1 if threads < 2 else min(threads * _MOST_PARTS_OF_A_THREAD, rows // least)
 
 
 def of_partitions(

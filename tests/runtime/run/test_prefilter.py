@@ -267,6 +267,29 @@ def test_keys_that_are_far_apart_are_not_counted(looked: list[Any]) -> None:
     assert looked == [(len(table), None)]
 
 
+def test_a_key_of_half_of_the_rows_that_stay_is_cut(
+    looked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts have fewer rows where others have left: each of them can have matches."""
+    monkeypatch.setattr(parts, "LEAST_ROWS", 300)
+    cut: list[list[int]] = []
+
+    def answer_of_parts(program: Any, rows: Any, some: list[parts.Part], *more: Any) -> Any:
+        cut.append([part.later - part.start for part in some])
+        return parts.answer_of_parts(program, rows, some, *more)
+
+    monkeypatch.setattr(any_query, "answer_of_parts", answer_of_parts)
+    query, table = _query(_TEXTS["a key"]), _table(keys=40)
+    keys = np.where(np.arange(len(table)) % 2, 0, table.column("k").to_numpy())
+    table = table.set_column(table.column_names.index("k"), "k", pa.array(keys))
+    found = query.match_table(table, threads=2)
+    ((_, kept),) = looked
+    assert kept is not None
+    (sizes,) = cut
+    assert max(sizes) < kept / 4
+    assert found.equals(_whole(query, table))
+
+
 def test_what_does_not_pay_is_looked_for_once(looked: list[Any]) -> None:
     query, table = _query(_TEXTS["a key"]), _table()
     everything = table.filter(pa.array([one in "ABC" for one in table.column("type").to_pylist()]))
