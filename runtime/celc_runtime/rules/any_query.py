@@ -309,7 +309,11 @@ def _with_clock(
     if source.parameters is not None or choice.clock is not None or not asks:
         return options, batches
     batches = list(batches)
-    return replace(options, clock=latest_time(program.plan, batches)), batches
+    try:
+        clock = latest_time(program.plan, batches)
+    except EventError:
+        return options, batches  # the run says what is wrong, and names the row as it was given
+    return replace(options, clock=clock), batches
 
 
 def compact_of_events(

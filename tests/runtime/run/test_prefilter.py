@@ -290,6 +290,19 @@ def test_a_key_of_half_of_the_rows_that_stay_is_cut(
     assert found.equals(_whole(query, table))
 
 
+def test_a_message_names_the_row_as_it_was_given(
+    looked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the greatest time of all rows is looked for before, in rows that are sorted."""
+    monkeypatch.setattr(any_query, "NOTED_ROWS", 1)
+    query = _query(_TEXTS["an absence at the end"], at_end="open")
+    with pytest.raises(EventError, match="column 'type' is NULL") as caught:
+        query.match_table(_wrong("NULL in type"))
+    row = _wrong("NULL in type").column("type").to_pylist().index(None)
+    assert f"row {row:,} (counted from 0)" in str(caught.value)
+    assert looked[0][1] is None
+
+
 def test_what_does_not_pay_is_looked_for_once(looked: list[Any]) -> None:
     query, table = _query(_TEXTS["a key"]), _table()
     everything = table.filter(pa.array([one in "ABC" for one in table.column("type").to_pylist()]))
