@@ -224,6 +224,8 @@ def check_left_out(seed: int) -> Counter[str]:
         except CelError:
             return found
         query = only_query(rng.choice([*matchers.values()]))
+        if query.plan.asks_for_clock and rng.random() < 0.5:
+            query = query.with_options(clock=rng.randint(0, 30))
         for _ in range(2):
             table = table_of(query.plan, stream_of(rng, text))
             steps = accumulate(rng.choice((1, 1, 2)) for _ in range(len(table)))

@@ -204,8 +204,9 @@ def matches_of_table(
         matches = pa.Table.from_batches(found, schema.append(pa.field(place, pa.int64())))
         return in_order(program.plan, matches, place)
     # In several batches, rows that a later partition decides would come last of all.
-    late = rows.size > NOTED_ROWS and bool(plan.source.key_columns)
-    options, batches = _with_clock(program, options, batches, late=late)
+    # Where rows were left out, the greatest time may be that of one of them.
+    late = rows.positions is not None or (rows.size > NOTED_ROWS and bool(plan.source.key_columns))
+    options, batches = _with_clock(program, options, batches, rows, late=late)
     answers = read_with_positions(run_of(program, options), batches, rows.positions)
     return pa.Table.from_batches(first.of(answers), schema)
 
@@ -255,8 +256,6 @@ def _as_one_run(
         options = options.of_rows(rows.numbered, None, None)
     else:
         options = options.of_rows(rows.numbered, rows.arranged, rows.size)
-        if rows.positions is not None and program.plan.asks_for_clock:
-            options = replace(options, clock=latest_of(program.plan, rows))
         if rows.few is not None and rows.arranged is not None:
             return options, [rows.few]
     return options, rows.batches(0, rows.size, _ROWS)
@@ -299,15 +298,19 @@ def _with_clock(
     program: Program,
     options: RunOptions,
     batches: Iterable[pa.RecordBatch],
+    rows: Sorted | None = None,
     *,
     late: bool = False,
 ) -> tuple[RunOptions, Iterable[pa.RecordBatch]]:
     """The options with the greatest time of all events, if it must be known before they are read;
-    a run FOR EACH finds it itself. late: also where it only decides about the order of rows."""
+    a run FOR EACH finds it itself. rows: what the batches are of. late: also where a run could find
+    it in the batches as it reads them."""
     source, choice = program.plan.source, program.plan.choice
     asks = program.compares_late or (late and program.plan.asks_for_clock)
     if source.parameters is not None or choice.clock is not None or not asks:
         return options, batches
+    if rows is not None and rows.positions is not None:
+        return replace(options, clock=latest_of(program.plan, rows)), batches
     batches = list(batches)
     try:
         clock = latest_time(program.plan, batches)

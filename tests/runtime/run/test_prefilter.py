@@ -133,6 +133,26 @@ def test_the_last_row_tells_which_matches_are_decided(
     assert told[0] == told[1]
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_clock_that_is_given_decides(
+    threads: int, looked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not the time of the last row."""
+    monkeypatch.setattr(parts, "LEAST_ROWS", 50)
+    table = _table()
+    clock = table["ts"][2_000].as_py()
+    query = _query(_TEXTS["an absence at the end"], at_end="open").with_options(clock=clock)
+    told = []
+    for least in (1, 1 << 62):
+        monkeypatch.setattr(any_query, "LEAST_ROWS", least)
+        with pytest.warns(UserWarning, match="undecided") as caught:
+            found = query.match_table(table, threads=threads)
+        told.append((found.to_pylist(), [str(one.message) for one in caught]))
+    assert told[0] == told[1]
+    ((_, kept),) = looked
+    assert kept is not None
+
+
 def _coded(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
     """Texts in pieces, each with codes of its own, and with texts that it does not have."""
     pieces = []
