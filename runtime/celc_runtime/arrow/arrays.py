@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.calendar_intervals import CALENDAR_INTERVAL
+from celc_runtime.arrow.number_types import DTYPES, WHOLE
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
 from celc_runtime.arrow.views import AS_THEY_ARE, without_views
 from celc_runtime.engine.arena.batch import order_preserving
@@ -19,23 +20,6 @@ from celc_runtime.values.types import MOST_NARROW
 
 PAIRS = np.dtype([("low", np.uint64), ("high", np.int64)])
 """Words of 128 bits, as Arrow stores them."""
-
-WHOLE = {
-    type.id: np.dtype(f"int{type.bit_width}")
-    for type in (
-        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32(), pa.date64()),
-        *(pa.timestamp("us"), pa.duration("us"), pa.time32("s"), pa.time64("us")),
-    )
-} | {
-    type.id: np.dtype(f"uint{type.bit_width}")
-    for type in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
-}
-"""The types of whole numbers and times, by their number in Arrow, and how NumPy reads them."""
-
-DTYPES = WHOLE | {
-    type.id: np.dtype(f"float{type.bit_width}")
-    for type in (pa.float16(), pa.float32(), pa.float64())
-}
 
 
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -364,11 +348,6 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         return column.chunk(0)
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
-
-
-def is_text(type: pa.DataType) -> bool:
-    """Whether values of a type are texts, one after another."""
-    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import is_text, taken
-from celc_runtime.arrow.views import decoded
+from celc_runtime.arrow.arrays import taken
 
 TINY = 1 << 20
 """Bytes of a piece, about, up to which a table is joined as it comes in. With a key, in pieces of
@@ -40,41 +39,6 @@ def is_in_pieces(table: pa.Table, largest: int) -> bool:
 def joined(table: pa.Table, largest: int) -> pa.Table:
     """A table in one piece if it `is_in_pieces`, else as it is."""
     return table.combine_chunks() if is_in_pieces(table, largest) else table
-
-
-def as_read(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A column as kernels read it, whose pieces can be joined: texts with offsets of 32 bits, which
-    may be coded, with codes of 32 bits and no NULL among the texts; other coded values decoded.
-
-    Polars and pandas give texts with offsets of 64 bits. Offsets of 32 bits hold those of a piece
-    of up to two gigabytes; a larger one stays as it is. Each piece of a coded column can have codes
-    of its own. Narrow ones, as pandas makes them, do not hold those of all; Arrow then joins no
-    pieces, and none where NULL has a code or where the values are of some other types.
-    """
-    type = column.type
-    if not pa.types.is_dictionary(type):
-        read = _texts_as_read(type)
-    elif not is_text(type.value_type) or has_codes_of_null(column):
-        return as_read(decoded(column))
-    else:
-        codes = type.index_type if type.index_type.bit_width >= 32 else pa.int32()
-        read = pa.dictionary(codes, _texts_as_read(type.value_type), type.ordered)
-    if read == type:
-        return column
-    try:
-        return column.cast(read)
-    except pa.ArrowInvalid:  # more bytes than offsets of 32 bits can tell
-        return column
-
-
-def _texts_as_read(type: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_large_string(type) else type
-
-
-def has_codes_of_null(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether NULL is among the values of a coded column."""
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return any(chunk.dictionary.null_count for chunk in chunks)
 
 
 class Picked(NamedTuple):

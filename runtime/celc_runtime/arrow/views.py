@@ -1,4 +1,5 @@
-"""Columns of Arrow with their values one after another: no views, no runs, no extension types.
+"""Columns of Arrow as kernels read them: values one after another, no views, no runs, no extension
+types, and texts and codes of 32 bits.
 
 DuckDB and polars give texts as views, also inside of lists and structs. Arrow 26 can neither sort
 nor take these, and casts views of lists to lists that it cannot read.
@@ -9,17 +10,51 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.calendar_intervals import CALENDAR_INTERVAL, with_lengths
+from celc_runtime.arrow.number_types import DTYPES
 
-AS_THEY_ARE = frozenset(
-    type.id
-    for type in (
-        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float16(), pa.float32(), pa.float64()),
-        *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.bool_(), pa.date32(), pa.date64()),
-        *(pa.timestamp("us"), pa.duration("us"), pa.time32("s"), pa.time64("us")),
-        *(pa.string(), pa.large_string()),
-    )
-)
+AS_THEY_ARE = frozenset(DTYPES) | {pa.string().id, pa.large_string().id, pa.bool_().id}
 """The types, by their number in Arrow, of columns that are neither coded nor hold views."""
+
+
+def is_text(type: pa.DataType) -> bool:
+    """Whether values of a type are texts, one after another."""
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
+
+
+def as_read(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column `without_views`, whose pieces can be joined: texts with offsets of 32 bits, which
+    may be coded, with codes of 32 bits and no NULL among the texts; other coded values decoded.
+
+    Polars and pandas give texts with offsets of 64 bits. Offsets of 32 bits hold those of a piece
+    of up to two gigabytes; a larger one stays as it is. Each piece of a coded column can have codes
+    of its own. Narrow ones, as pandas makes them, do not hold those of all; Arrow then joins no
+    pieces, and none where NULL has a code or where the values are of some other types.
+    """
+    column = without_views(column)
+    type = column.type
+    if not pa.types.is_dictionary(type):
+        read = _texts_as_read(type)
+    elif not is_text(type.value_type) or has_codes_of_null(column):
+        return as_read(decoded(column))
+    else:
+        codes = type.index_type if type.index_type.bit_width >= 32 else pa.int32()
+        read = pa.dictionary(codes, _texts_as_read(type.value_type), type.ordered)
+    if read == type:
+        return column
+    try:
+        return column.cast(read)
+    except pa.ArrowInvalid:  # more bytes than offsets of 32 bits can tell
+        return column
+
+
+def _texts_as_read(type: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_large_string(type) else type
+
+
+def has_codes_of_null(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether NULL is among the values of a coded column."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return any(chunk.dictionary.null_count for chunk in chunks)
 
 
 def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

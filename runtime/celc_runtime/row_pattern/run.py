@@ -1,12 +1,10 @@
 """A table of rows → the rows of the result: sorted, cut into partitions, matched, measured.
 
 A run of the loop for CEL asks five things, and so does this one. Its source are whole partitions in
-order, it has no update, its walk is two passes (`passes`) or a search (`search`), it chooses one
-match for each start, and its answer are measures. It is fed as other runs are (`Reads`), and has a
-loop of its own: matches are found forwards from their starts in rows that are all there, so the
-arena, and all that belongs to ends that fire, would stand empty.
-
-Long: a partition goes through all of it, step by step.
+order (`arranged`), it has no update, its walk is two passes (`passes`) or a search (`search`), it
+chooses one match for each start, and its answer are measures. It is fed as other runs are
+(`Reads`), and has a loop of its own: matches are found forwards from their starts in rows that are
+all there, so the arena, and all that belongs to ends that fire, would stand empty.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ positions of the rows that stay. Where a table is in the order of time, each key
 one pass.
 
 It is done only where the rows that leave cannot be wrong in any way that the answer, a warning or
-an error would tell: all columns are of the declared types, all events of declared types, no column
+an error would tell: all values fit the declared types, all events are of declared types, no column
 of the order or of PARTITION BY has NULL, and no two rows are equal in the order.
 """
 

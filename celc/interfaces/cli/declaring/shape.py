@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from celc_runtime.arrow.pieces import as_read
-from celc_runtime.arrow.views import without_views
+from celc_runtime.arrow.views import as_read
 from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.messages.wording import available, guess, quote
@@ -202,8 +201,9 @@ def _order_of(
         name for name in columns if all((name, columns[name]) in one.attributes for one in events)
     ]
     found: list[tuple[int, bool, bool, int, str]] = []
+    read: dict[str, pa.ChunkedArray] = {}
     for place, name in enumerate(shared):
-        column = as_read(without_views(table.column(name)))
+        column = read[name] = as_read(table.column(name))
         if column.null_count:
             continue
         type, named = columns[name], bool(_NAMED_LIKE_TIMES.search(name))
@@ -214,8 +214,7 @@ def _order_of(
     if not found:
         return None
     name = min(found)[-1]
-    column = as_read(without_views(table.column(name)))
-    return Order(name, columns[name], _window(column, columns[name]))
+    return Order(name, columns[name], _window(read[name], columns[name]))
 
 
 def _rises(column: pa.ChunkedArray) -> bool:

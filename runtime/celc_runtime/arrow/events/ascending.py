@@ -79,7 +79,7 @@ def increasing(column: pa.Array | pa.ChunkedArray, workers: Workers) -> Step:
 
 
 def is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether a column has whole numbers of 64 bits with a sign, as kernels compare them."""
+    """Whether a column has whole numbers or times, without NULL, that int64 holds."""
     return is_whole(column) and column.type != pa.uint64()
 
 

@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import is_text, numbers, plain, room_of
+from celc_runtime.arrow.arrays import numbers, plain, room_of
+from celc_runtime.arrow.views import is_text
 from celc_runtime.jit.kernels import MOST_ROWS, njit
 
 _DIGIT = 16  # bits: the places of a digit's rows fit into the processor's second cache

@@ -21,13 +21,12 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import no_rows
 from celc_runtime.arrow.events.conforming import is_required, not_found_error
 from celc_runtime.arrow.events.paths import with_fields
-from celc_runtime.arrow.pieces import as_read, has_codes_of_null
 from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.arrow.tables.logged_tables import why_not_plain
 from celc_runtime.arrow.tables.pandas_frames import frame_table
 from celc_runtime.arrow.tables.slices import EventsBetween, Stretch
 from celc_runtime.arrow.tables.untyped import fitted
-from celc_runtime.arrow.views import without_views
+from celc_runtime.arrow.views import as_read, has_codes_of_null
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 
@@ -247,7 +246,7 @@ def _narrowed(program: Program, table: pa.Table, rows_seen: int = 0) -> pa.Table
         if present.count(name) != 1 and (name in present or is_required(program.plan, name)):
             raise not_found_error(program.plan, name, present)
     taken = [name for name in names if name in present] or present[:1]
-    columns = [as_read(without_views(table.column(name))) for name in taken]
+    columns = [as_read(table.column(name)) for name in taken]
     narrow = pa.table(columns, names=taken)
     if program.plan.source.is_as_given and set(taken) <= set(given.names):
         places = [given.names.index(name) for name in taken]

@@ -21,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import DTYPES, WHOLE, no_rows, zeros
+from celc_runtime.arrow.arrays import no_rows, zeros
 from celc_runtime.arrow.events.conforming import conforming, names_read
 from celc_runtime.arrow.events.layout import Layout, as_they_are
 from celc_runtime.arrow.late_rows import LateRows, Taken
+from celc_runtime.arrow.number_types import DTYPES, WHOLE
 from celc_runtime.arrow.tables.few_in_order import arrange, in_order, rank_texts
 from celc_runtime.engine.arena.batch import NO_INTEGERS
 from celc_runtime.engine.values.spark_arithmetic import LAST_DAY, MICROSECONDS_PER_DAY
