@@ -52,7 +52,7 @@ from celc_runtime.run.source.stretches import Behind, Stretches
 from celc_runtime.run.update.updates import ASKS_UPDATE, UpdateOfRun
 from celc_runtime.run.walk.listed import Listed, kinds_of
 from celc_runtime.run.walk.many_matches import ManyMatches
-from celc_runtime.run.walk.walks import WalkOfRun
+from celc_runtime.run.walk.walks import WalkOfRun, buffers_for
 
 
 class Run:
@@ -90,7 +90,7 @@ class Run:
         self._memory = new_memory(update.piles, size=options.nodes, first_node=options.first_node)
         self._memory.counters[SHIFT] = -options.first_position
         self._kinds = kinds_of(program, walk)
-        self._output = walk.buffers(program.plan.choice.limit)
+        self._output = buffers_for(walk, program.plan.choice.limit, options.rows)
         self._many = ManyMatches(program.plan, walk)
         self._lists_matches = True
         self.lists_matches = True

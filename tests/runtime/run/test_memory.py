@@ -258,6 +258,13 @@ def test_buffers_become_longer_up_to_those_of_a_batch() -> None:
     assert len(output.tags) - arena.PADDING == walks._ENTRIES_PER_BATCH
 
 
+@pytest.mark.parametrize(("rows", "matches"), [(None, 11), (1 << 11, 11), (5000, 14), (10**7, 17)])
+def test_where_many_rows_come_buffers_begin_long(rows: int | None, matches: int) -> None:
+    query = only_query(engines(f"{_STREAM}SELECT * FROM S WHERE A ; B")["chosen"])
+    run = run_of(query.program, RunOptions(rows=rows))
+    assert int(np.log2(len(run._output.rows))) == matches
+
+
 @pytest.mark.parametrize("formula", ["A+ ; B", "A ; B ; C", "A:+ ; B", "(A OR B)+ : C"])
 def test_enumeration_stops_and_resumes(formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Buffers for one match, or shorter than a match, and an arena and stack that must grow."""

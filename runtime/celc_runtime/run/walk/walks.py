@@ -189,6 +189,18 @@ class WalkOfRun:
         return int(output.used[1] - (output.ends[first - 1] if first else 0))
 
 
+def buffers_for(walk: WalkOfRun, limit: int | None, rows: int | None) -> Output:
+    """Empty buffers of a run over this number of rows (None: it is not known), for at most `limit`
+    matches of an event. Where many rows come, most would be emptied twice before they are as long
+    as they become."""
+    output = walk.buffers(limit)
+    while len(output.rows) < (rows or 0):
+        shorter, output = output, walk.longer(output)
+        if output is shorter:
+            break
+    return output
+
+
 def with_more_scratch(scratch: Memory, status: int) -> Memory:
     """Scratch memory with twice the room that a status asks for: for nodes, or for the walk."""
     if status == WINDOW_FULL:
