@@ -31,3 +31,23 @@ def word_at(address: Any) -> np.int32:
 def long_word_at(address: Any) -> np.int64:
     """The number of 64 bits at an address of memory."""
     return np.int64(ctypes.c_int64.from_address(int(address)).value)
+
+
+def put_byte_at(address: Any, number: Any) -> None:
+    """Write the byte at an address of memory."""
+    ctypes.c_uint8.from_address(int(address)).value = int(number)
+
+
+def put_half_word_at(address: Any, number: Any) -> None:
+    """Write the number of 16 bits at an address of memory."""
+    ctypes.c_int16.from_address(int(address)).value = int(number)
+
+
+def put_word_at(address: Any, number: Any) -> None:
+    """Write the number of 32 bits at an address of memory."""
+    ctypes.c_int32.from_address(int(address)).value = int(number)
+
+
+def put_long_word_at(address: Any, number: Any) -> None:
+    """Write the number of 64 bits at an address of memory."""
+    ctypes.c_int64.from_address(int(address)).value = int(number)

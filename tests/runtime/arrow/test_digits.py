@@ -1,6 +1,7 @@
 """Sorting by digits has the order of Arrow's sort, with NULL first and equal rows as they stand."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ from celc_runtime.arrow.events import digits, sorting
 from celc_runtime.arrow.events.digits import in_order, order_by_digits, places_of
 from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
+from celc_runtime.jit.kernels import compiling, interpreting
 from celc_runtime.run.threads import workers_of
 
 import celc
@@ -85,6 +87,34 @@ def test_some_rows_are_moved(pieces: bool) -> None:
     for name, found in zip(names, moves.columns, strict=True):
         assert found is not None
         assert found.to_pylist() == given[name].take(wanted).to_pylist(), name
+
+
+_SIZES = (pa.uint8(), pa.int16(), pa.date32(), pa.float64(), pa.timestamp("us"))
+
+
+@pytest.mark.parametrize("running", [compiling, interpreting])
+@pytest.mark.parametrize("some", [False, True])
+def test_values_of_all_sizes_are_moved(running: Any, some: bool) -> None:
+    """By machine code and by Python, with a slice that begins and ends inside of pieces."""
+    rng = np.random.default_rng(4)
+    table = pa.table(
+        {
+            str(type): pa.array(rng.integers(0, 200, 300).astype(type.to_pandas_dtype()), type)
+            for type in _SIZES
+        }
+        | {"coded": pa.array(rng.choice([*"abc"], 300)).dictionary_encode()}
+    )
+    pieces = [table.slice(first, end - first) for first, end in pairwise([0, 0, 7, 90, 299, 300])]
+    rows = np.flatnonzero(rng.random(300) < 0.4) if some else np.arange(300)
+    places = rng.permutation(len(rows))
+    moves = Moves([*pa.concat_tables(pieces).itercolumns()], rows if some else None)
+    with running():
+        for first, end in pairwise([0, 5, 60, len(rows)]):
+            moves.of_slice(places, first, end)
+    wanted = table.take(pa.array(rows[np.argsort(places)]))
+    for name, found in zip(table.column_names, moves.columns, strict=True):
+        assert found is not None
+        assert found.to_pylist() == wanted[name].to_pylist(), name
 
 
 def test_empty_pieces_need_no_memory() -> None:

@@ -16,11 +16,14 @@ from celc_runtime.arrow.arrays import (
     order_of_neighbours,
     plain,
     sortable,
+    whole_column,
     whole_values,
 )
 from celc_runtime.arrow.events.digits import ALONE, Step, Workers, done
+from celc_runtime.arrow.events.moving import Laid
 from celc_runtime.engine.arena.batch import disorder
-from celc_runtime.jit.kernels import njit
+from celc_runtime.jit.instructions import long_word_at
+from celc_runtime.jit.kernels import compiling, njit
 
 _FEW = 1 << 12  # rows that are looked at first
 
@@ -86,34 +89,56 @@ def is_signed(column: pa.Array | pa.ChunkedArray) -> bool:
 def rise(pieces: Sequence[pa.RecordBatch]) -> int:
     """How many of one or two columns of whole numbers or times, the first ones, show that each row
     comes after the one before it; 0: they do not. No piece is empty."""
-    last: tuple[int, ...] | None = None
-    shown = 1
-    for piece in pieces:
-        columns = [whole_values(column).astype(np.int64, copy=False) for column in piece.columns]
-        if last is not None:
-            first = tuple(int(one[0]) for one in columns)
-            if first <= last:
+    columns = [
+        Laid.of([*map(_of_64_bits, column)])
+        for column in zip(*(piece.columns for piece in pieces), strict=True)
+    ]
+    with compiling():  # what it reads is no array, by whose length a kernel is known to be worth it
+        return int(strictly_rise(columns[0].pieces, columns[-1].pieces))
+
+
+def _of_64_bits(column: pa.Array) -> pa.Array:
+    if column.type.bit_width == 64:
+        return column
+    return whole_column(whole_values(column).astype(np.int64), pa.int64())
+
+
+@njit(nogil=True, cache=True)
+def strictly_rise(firsts, others):  # type: ignore[no-untyped-def]
+    """1: each row comes after the one before it by the first column; 2: by the other one where
+    values of that are equal; 0: it does not.
+
+    firsts, others: the pieces of `Laid` of columns of 64 bits, which end at the same rows.
+    """
+    shown, begin = 1, 0
+    for piece in range(firsts.shape[0]):
+        base, other, behind = firsts[piece, 0], others[piece, 0], firsts[piece, 1]
+        if begin > 0:
+            before, other_before = firsts[piece - 1, 0], others[piece - 1, 0]
+            risen = _rises(before, base, other_before, other, begin)
+            if risen == 0:
                 return 0
-            shown = max(shown, 1 + (first[0] == last[0]))
-        last = tuple(int(one[-1]) for one in columns)
-        of_piece = strictly_rise(columns[0], columns[-1])
-        if not of_piece:
-            return 0
-        shown = max(shown, of_piece)
+            shown = max(shown, risen)
+        last = long_word_at(base + 8 * begin)
+        for row in range(begin + 1, behind):
+            value = long_word_at(base + 8 * row)
+            if value <= last:
+                if _rises(base, base, other, other, row) == 0:
+                    return 0
+                shown = 2
+            last = value
+        begin = behind
     return shown
 
 
 @njit(nogil=True, cache=True)
-def strictly_rise(values, others):  # type: ignore[no-untyped-def]
-    """1: each row comes after the one before it by `values`; 2: by `others` where these are equal;
-    0: it does not."""
-    shown = 1
-    for row in range(1, len(values)):
-        if values[row] <= values[row - 1]:
-            if values[row] < values[row - 1] or others[row] <= others[row - 1]:
-                return 0
-            shown = 2
-    return shown
+def _rises(before, base, other_before, other, row):  # type: ignore[no-untyped-def]
+    """`strictly_rise` of a row and the one before it."""
+    value, last = long_word_at(base + 8 * row), long_word_at(before + 8 * (row - 1))
+    if value != last:
+        return 1 if value > last else 0
+    one, last = long_word_at(other + 8 * row), long_word_at(other_before + 8 * (row - 1))
+    return 2 if one > last else 0
 
 
 def is_sorted(columns: Sequence[pa.Array]) -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import coded, zeros
+from celc_runtime.arrow.arrays import coded, whole_column, zeros
 from celc_runtime.arrow.events.declared_types import DeclaredTypes
 from celc_runtime.arrow.events.digits import Step, Workers, done
 from celc_runtime.arrow.events.layout import EventType, Layout, TypesOfBatch
@@ -98,28 +98,26 @@ def coding_types(plan: Plan, column: pa.ChunkedArray, workers: Workers) -> Step:
     if texts != pa.string() or column.null_count or not declared.can_tell:
         return done(column)
 
-    all_codes = [np.empty(len(chunk), declared.dtype) for chunk in column.chunks]
+    all_codes = np.empty(len(column), declared.dtype)  # in one piece, so that they move as one
 
-    def are_declared(chunk: pa.Array, codes: np.ndarray, first: int, end: int) -> bool:
-        """Writes the codes of a slice of a chunk; whether all of its types are declared."""
-        some = chunk.slice(first, end - first)
-        codes[first:end], names = declared.codes_again(some) if is_coded else declared.codes(some)
+    def are_declared(chunk: pa.Array, codes: np.ndarray) -> bool:
+        """Writes the codes of some rows; whether all of their types are declared."""
+        codes[:], names = declared.codes_again(chunk) if is_coded else declared.codes(chunk)
         return len(names) < len(declared.names)
 
     def found(declares: list[bool]) -> pa.ChunkedArray:
         if not all(declares):
             return column
         texts = pa.array(declared.known, pa.string())
-        chunks = [
-            pa.DictionaryArray.from_arrays(pa.array(one), texts, safe=False) for one in all_codes
-        ]
-        return pa.chunked_array(chunks) if chunks else column
+        codes = whole_column(all_codes, pa.from_numpy_dtype(declared.dtype))
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, texts, safe=False)])
 
-    calls = [
-        partial(are_declared, chunk, codes, *one)
-        for chunk, codes in zip(column.chunks, all_codes, strict=True)
-        for one in workers.slices(len(chunk))
-    ]
+    calls, begins = [], np.cumsum([0, *map(len, column.chunks)]).tolist()
+    for chunk, begin in zip(column.chunks, begins[:-1], strict=True):
+        calls += [
+            partial(are_declared, chunk[first:end], all_codes[begin + first : begin + end])
+            for first, end in workers.slices(len(chunk))
+        ]
     return Step(calls, found)
 
 
