@@ -5,6 +5,7 @@ Whole numbers that are not far apart are their own numbers, and of texts the cod
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -12,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import in_one_piece, numbers
+from celc_runtime.arrow.arrays import in_one_piece, numbers, whole_column
 from celc_runtime.arrow.events.ascending import is_signed
 from celc_runtime.arrow.events.digits import Step, Workers, coding_texts, done
-from celc_runtime.engine.arena.batch import NO_INTEGERS
+from celc_runtime.arrow.events.moving import Laid
+from celc_runtime.jit.instructions import word_at
 from celc_runtime.jit.kernels import njit
 
 
@@ -70,73 +72,152 @@ def _of_codes(codes: pa.DictionaryArray | pa.ChunkedArray) -> KeyColumn | None:
 class Keys(NamedTuple):
     """The keys of rows as numbers, of which `different` can be there; 0: there is no PARTITION BY.
 
-    names: those of the columns.
+    laid: the numbers of all rows. least: the least that there can be. ranks: int64[different], the
+    place of each number in the order of PARTITION BY; None: they are in order.
     """
 
-    names: list[str]
-    columns: list[KeyColumn]
+    laid: Laid
+    least: int
     different: int
+    ranks: np.ndarray | None
 
-    def of(self, piece: pa.RecordBatch) -> tuple[np.ndarray, int]:
-        """(whole numbers[rows], or nothing; the least that there can be)."""
-        if not self.columns:
-            return NO_INTEGERS, 0
-        (first, *others), (name, *names) = self.columns, self.names
-        found, least = _numbers(piece.column(name)), first.least
-        for name, key in zip(names, others, strict=True):
-            values = _numbers(piece.column(name)).astype(np.int64) - key.least
-            found, least = (found.astype(np.int64) - least) * key.size + values, 0
-        return found, least
-
-    def in_order(self, keys: np.ndarray) -> np.ndarray:
-        """Keys, as numbers from 0 on, as numbers in the order of PARTITION BY."""
-        if all(one.ranks is None for one in self.columns):
-            return keys
-        ranks = np.zeros(1, np.int64)
-        for one in self.columns:
-            of_column = np.arange(one.size) if one.ranks is None else one.ranks
-            ranks = (ranks[:, None] * one.size + of_column).ravel()
-        found: np.ndarray = ranks[keys]
-        return found
+    @classmethod
+    def of(cls, columns: Sequence[KeyColumn], given: Sequence[pa.ChunkedArray]) -> Keys:
+        """given: the columns, whose texts are coded."""
+        if not columns:
+            return cls(Laid.of([]), 0, 0, None)
+        (first, *others), (column, *more) = columns, given
+        if not others:
+            laid, least = Laid.of([*map(_as_read, column.chunks)]), first.least
+        else:
+            together = _numbers(column) - first.least
+            for key, column in zip(others, more, strict=True):
+                together *= key.size
+                together += _numbers(column) - key.least
+            laid, least = Laid.of([whole_column(together, pa.int64())]), 0
+        different = 1
+        for key in columns:
+            different *= key.size
+        return cls(laid, least, different, _ranks(columns))
 
 
-def _numbers(key: pa.Array) -> np.ndarray:
-    return numbers(key.indices if pa.types.is_dictionary(key.type) else key)[0]
+def _ranks(columns: Sequence[KeyColumn]) -> np.ndarray | None:
+    if all(one.ranks is None for one in columns):
+        return None
+    ranks = np.zeros(1, np.int64)
+    for one in columns:
+        of_column = np.arange(one.size) if one.ranks is None else one.ranks
+        ranks = (ranks[:, None] * one.size + of_column).ravel()
+    return ranks
+
+
+def _as_read(column: pa.Array) -> pa.Array:
+    """Whole numbers, or codes, in a form that `_key_at` reads."""
+    codes = column.indices if pa.types.is_dictionary(column.type) else column
+    return codes if codes.type.bit_width >= 32 else codes.cast(pa.int32())
+
+
+def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+    """int64[rows]: the values of a column, or their codes."""
+    return np.concatenate([numbers(_as_read(one))[0].astype(np.int64) for one in column.chunks])
+
+
+# --- kernels --------------------------------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
-def count_keys(keys, least, counts):  # type: ignore[no-untyped-def]
-    """Add to int64[different keys] how many rows have each key; keys are numbers from `least`
-    on."""
-    for row in range(len(keys)):
-        counts[np.int64(keys[row]) - least] += 1
+def _key_at(base, size, row, least):  # type: ignore[no-untyped-def]
+    """The key of a row in a piece of `Laid`, as a number from 0 on. There are less than 2³² keys,
+    so the lower half of a number tells. To ask for its size takes half as long again."""
+    return np.uint64((np.int64(word_at(base + size * row)) - least) & 0xFFFFFFFF)
+
+
+@njit(nogil=True, cache=True)
+def count_keys(pieces, size, least, first, end, counts):  # type: ignore[no-untyped-def]
+    """Add to int64[different keys] how many of some rows have each key; keys are numbers from
+    `least` on. pieces, size: those of `Laid`."""
+    piece, row = 0, first
+    while row < end:
+        while pieces[piece, 1] <= row:
+            piece += 1
+        base, behind = pieces[piece, 0], min(end, pieces[piece, 1])
+        while row < behind:
+            counts[_key_at(base, size, row, least)] += 1
+            row += 1
 
 
 @njit(nogil=True, cache=True)
 def number_rows(  # type: ignore[no-untyped-def]
-    keys, least, symbols, counts, first, rows, positions, partitions
+    pieces, size, least, symbols, first, end, counts, rows, positions, keys
 ):
-    """Write the rows whose symbol is not 0, their positions among the rows of their keys, and their
-    keys from 0 on; only the rows if there are no keys. The arrays that are written have a place for
-    each of these rows.
+    """Write the rows from `first` to before `end` whose symbol is not 0, their positions among the
+    rows of their keys, and their keys from 0 on; only the rows if there are no keys. The arrays
+    that are written have a place for each of these rows.
 
-    counts: as of `count_keys`, of the rows before these; written. first: the number of the first
-    row.
+    counts: as of `count_keys`, of the rows before these; written. How many of the rows that are
+    written have each key is added to its upper half: it is written together with the lower one.
     """
     # Each row is written, and the next one over it unless it stays: to ask first takes longer where
-    # every third may stay. Behind the last one that stays there is no place.
-    found, row = 0, 0
-    if len(keys) == 0:
-        while found < len(rows):
-            rows[found] = first + row
-            found += symbols[row] != 0
+    # every third may stay. Behind the last one that stays there is no place. A place that is known
+    # not to be negative is looked up in half of the time.
+    found, row, piece = 0, first, 0
+    if counts.shape[0] == 0:
+        while found < rows.shape[0]:
+            rows[found] = row
+            found += symbols[np.uint64(row)] != 0
             row += 1
         return
-    while found < len(rows):
-        key = np.int64(keys[row]) - least
-        rows[found], positions[found], partitions[found] = first + row, counts[key], key
-        found += symbols[row] != 0
-        counts[key] += 1
-        row += 1
-    for rest in range(row, len(symbols)):
-        counts[np.int64(keys[rest]) - least] += 1
+    while row < end:
+        while pieces[piece, 1] <= row:
+            piece += 1
+        base, behind = pieces[piece, 0], min(end, pieces[piece, 1])
+        while row < behind and found < rows.shape[0]:
+            key = _key_at(base, size, row, least)
+            count = counts[key]
+            rows[found], positions[found], keys[found] = row, count & 0xFFFFFFFF, key
+            stays = symbols[np.uint64(row)] != 0
+            found += stays
+            counts[key] = count + (np.int64(stays) << 32) + 1
+            row += 1
+        while row < behind:
+            counts[_key_at(base, size, row, least)] += 1
+            row += 1
+
+
+@njit(nogil=True, cache=True)
+def place_keys(counts, in_order, begins):  # type: ignore[no-untyped-def]
+    """Write the places at which keys begin that some row has, in order; returns how many there are.
+
+    counts: int64[slices, keys], as `number_rows` leaves it for each slice; where in order the first
+    of the rows of a slice with a key comes is written over it. in_order: int64[keys], the keys in
+    order; empty: they are.
+    """
+    place, found = 0, 0
+    for number in range(counts.shape[1]):
+        key = in_order[number] if in_order.shape[0] else number
+        begin = place
+        for part in range(counts.shape[0]):
+            count = counts[part, key] >> 32
+            counts[part, key] = place
+            place += count
+        if place > begin:
+            begins[found] = begin
+            found += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def place_rows(  # type: ignore[no-untyped-def]
+    rows, positions, keys, nexts, first, end, places, rows_in_order, positions_in_order
+):
+    """Write the places of some rows in the order of keys, and these rows and their positions there.
+
+    nexts: int64[different keys], where the next row of each key comes; written.
+    """
+    for number in range(first, end):
+        key = np.uint64(keys[number])
+        place = nexts[key]
+        nexts[key] = place + 1
+        places[number] = place
+        rows_in_order[np.uint64(place)] = rows[number]
+        positions_in_order[np.uint64(place)] = positions[number]

@@ -19,22 +19,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import (
-    taken,
-    whole_column,
-    whole_values,
-)
+from celc_runtime.arrow.arrays import room_of, taken, whole_values
 from celc_runtime.arrow.events.ascending import is_signed, rise
 from celc_runtime.arrow.events.columns import Columns
-from celc_runtime.arrow.events.digits import (
-    Move,
-    Places,
-    Step,
-    Workers,
-    done,
-    in_order,
-    is_worth_it,
-)
+from celc_runtime.arrow.events.digits import Step, Workers, done
 from celc_runtime.arrow.events.event_types import coding_types
 from celc_runtime.arrow.events.layout import Layout
 from celc_runtime.arrow.events.moving import Moves
@@ -47,15 +35,25 @@ from celc_runtime.arrow.events.sorting import (
 )
 from celc_runtime.arrow.pieces import Picked
 from celc_runtime.engine.arena.batch import NO_INTEGERS
+from celc_runtime.jit.kernels import compiling
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.program import Program
-from celc_runtime.run.numbered_keys import Keys, count_keys, number_rows, numbering
+from celc_runtime.run.numbered_keys import (
+    Keys,
+    count_keys,
+    number_rows,
+    numbering,
+    place_keys,
+    place_rows,
+)
 
 LEAST_ROWS = 1 << 17
 """Of a table. Of 65,536 rows, of which a fifth can matter, a call took 5.0 ms in place of 4.4; of
 131,072 rows it took 6.1 in place of 6.9."""
+
+_MOST_ROWS = 1 << 32  # of a table: two counts of rows stand in one number
 
 _MOST_KEPT = 1 / 3
 """Of the rows. Of a million rows, of which half can matter, two threads took 35.9 ms in place of
@@ -73,6 +71,10 @@ that stays. With a seventh it was 15.4 and 16.5 in place of 18.4 and 16.8, with 
 _ROWS_OF_A_THREAD = 1 << 21
 """Or more; of fewer rows a thread looks at whole columns. Of a million rows in eight pieces two
 threads took 13, 14 and 17 ms in slices, and 11, 12 and 15 by columns; four million took as long."""
+
+_ROWS_OF_A_KEY = 8
+"""Of a slice, or more; where there are fewer, one thread finds the positions of all rows. Of a
+million rows with 400,000 keys two threads took 38 ms in place of 31."""
 
 _PASSED_OVER = 15
 """Calls of a query that do not look, after one that found too many rows. The next table may be of
@@ -116,9 +118,9 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
     program, so that where it is too large the next calls do not look.
     """
     plan = program.plan
-    sorting = workers
+    sharing = workers
     if len(table) < 2 * _ROWS_OF_A_THREAD:
-        workers = Workers(1, sorting.side_by_side)  # each column is read by one thread
+        workers = Workers(1, sharing.side_by_side)  # each column is read by one thread
     most = _most_kept(program)
     if program.kept.get("share", 0) > most:
         program.kept["passed over"] = passed_over = program.kept.get("passed over", 0) + 1
@@ -131,6 +133,8 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
         or names.count(plan.source.type_name) > 1
     ):
         return None  # a run says what is wrong
+    if len(table) >= _MOST_ROWS:
+        return None
     asked = {*sort_columns(plan), plan.source.type_name} & {*names}
     if any(table.column(name).null_count for name in asked):
         return None
@@ -138,38 +142,35 @@ def prefiltered(program: Program, table: pa.Table, workers: Workers) -> Sorted |
     if coded is None:
         return None
     table, keys, shown = coded
-    slices = _slices(table, workers)
-    if keys.different * len(slices) > len(table):
-        return None  # keys are too far apart: their counts would take more than the table
+    slices = sharing.slices(len(table))
+    if _ROWS_OF_A_KEY * keys.different * len(slices) > len(table):
+        slices = [(0, len(table))]
     counts = np.zeros((len(slices), keys.different), np.int64)  # of the rows before each
     counting = [
-        partial(_count, keys, part.pieces, after)
-        for part, after in zip(slices, counts[1:], strict=False)
+        partial(_count, keys, *one, after)
+        for one, after in zip(slices, counts[1:], strict=False)
+        if keys.different
     ]
-    finding = [partial(_symbols, program, part.pieces) for part in slices]
+    symbols = np.empty(len(table), plan.matching.symbol_dtype)
+    finding = [
+        partial(
+            _find_symbols, program, _pieces(table.slice(first, end - first)), symbols[first:end]
+        )
+        for first, end in workers.slices(len(table))
+    ]
     try:
-        _, symbols = workers.take(Step(counting, list), Step(finding, list))
+        sharing.take(Step(finding, list), Step(counting, list))
     except EventError:
         return None  # a run says what is wrong
-    kept = [sum(count for _, count in of_part) for of_part in symbols]
+    # NumPy counts truths faster than numbers.
+    kept = [int(np.count_nonzero(symbols[first:end] != 0)) for first, end in slices]
     share = program.kept["share"] = sum(kept) / len(table)
     if share > most:
         return None
-    np.cumsum(counts, axis=0, out=counts)
-    found = np.empty((3, sum(kept)), np.int64)
-    workers.side_by_side(
-        [
-            partial(_that_matter, keys, part, of_part, before, found[:, begin:])
-            for part, of_part, before, begin in zip(
-                slices, symbols, counts, np.cumsum([0, *kept[:-1]]), strict=True
-            )
-        ]
-    )
-    rows, positions, partitions = found
-    if not keys.different:
-        positions, partitions = rows, NO_INTEGERS
-    chosen = _Chosen(rows, positions, keys.in_order(partitions), keys.different, rises=shown == 1)
-    return _in_order(plan, table, chosen, sorting)
+    for before, here in pairwise(counts):
+        here += before
+    chosen = _chosen(keys, symbols, slices, kept, counts, sharing)
+    return _in_order(plan, table, chosen, sharing, rises=shown == 1)
 
 
 def _most_kept(program: Program) -> float:
@@ -179,16 +180,10 @@ def _most_kept(program: Program) -> float:
     return _MOST_KEPT_TO_REMEMBER if remembers else _MOST_KEPT_OF_ONE_STREAM
 
 
-class _Slice(NamedTuple):
-    """Rows of a table from `first` on, which one thread looks at: batches without a copy."""
-
-    first: int
-    pieces: list[pa.RecordBatch]
-
-
-def _slices(table: pa.Table, workers: Workers) -> list[_Slice]:
+def _slices(table: pa.Table, workers: Workers) -> list[tuple[int, list[pa.RecordBatch]]]:
+    """(first row, batches without a copy) of the slices of a table that threads look at."""
     return [
-        _Slice(first, _pieces(table.slice(first, end - first)))
+        (first, _pieces(table.slice(first, end - first)))
         for first, end in workers.slices(len(table))
     ]
 
@@ -212,14 +207,14 @@ def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[pa.Table, Key
     if not rise(few) or whole_values(few[0].column(0))[0] == _IMMEASURABLE:
         return None
     slices = _slices(rising, workers)
-    rises = Step([partial(rise, part.pieces) for part in slices], list)
+    rises = Step([partial(rise, pieces) for _, pieces in slices], list)
     name = plan.source.type_name
     place = table.schema.get_field_index(name)
     given = None if place < 0 else table.column(place)
     typing = done(None) if given is None else coding_types(plan, given, workers)
     keys = [numbering(table.column(name), workers) for name in plan.source.key_columns]
     shown, types, *of_keys = workers.take(rises, typing, *keys)
-    borders = [table.slice(part.first - 1, 2).select(orders) for part in slices[1:]]
+    borders = [table.slice(first - 1, 2).select(orders) for first, _ in slices[1:]]
     shown += [rise(_pieces(two)) for two in borders]
     if not all(shown):
         return None
@@ -234,87 +229,108 @@ def _coded(plan: Plan, table: pa.Table, workers: Workers) -> tuple[pa.Table, Key
             return None
         if key.codes is not None:
             table = table.set_column(table.schema.get_field_index(name), name, key.codes)
-    return table, Keys([*plan.source.key_columns], of_keys, different * bool(of_keys)), max(shown)
+    columns = [table.column(name) for name in plan.source.key_columns]
+    return table, Keys.of(of_keys, columns), max(shown)
 
 
-def _count(keys: Keys, pieces: list[pa.RecordBatch], counts: np.ndarray) -> None:
-    """Add to `counts` how many of the rows have each key, for the rows that follow."""
-    for piece in pieces:
-        count_keys(*keys.of(piece), counts)
+def _count(keys: Keys, first: int, end: int, counts: np.ndarray) -> None:
+    """Add to `counts` how many of some rows have each key, for the rows that follow."""
+    pieces, size = keys.laid.pieces, keys.laid.size
+    with compiling():  # what it reads is no array, by whose length a kernel is known to be worth it
+        count_keys(pieces, size, keys.least, first, end, counts)
 
 
-def _symbols(program: Program, pieces: list[pa.RecordBatch]) -> list[tuple[np.ndarray, int]]:
-    """The symbols of the rows of each piece, and how many are not 0. Raises EventError for what is
-    wrong with a row."""
-    found = []
+def _find_symbols(program: Program, pieces: list[pa.RecordBatch], symbols: np.ndarray) -> None:
+    """Write the symbols of the rows of pieces. Raises EventError for what is wrong with a row."""
+    first = 0
     for piece in pieces:
         columns = Columns(program.plan, ties_are_errors=False, layout=Layout.of(program))
-        symbols = columns.symbols(piece, program.classify)
-        found.append((symbols, int(np.count_nonzero(symbols != 0))))  # NumPy counts truths faster
-    return found
-
-
-# --- positions ------------------------------------------------------------------------------------
-
-
-def _that_matter(
-    keys: Keys,
-    part: _Slice,
-    symbols: list[tuple[np.ndarray, int]],
-    counts: np.ndarray,
-    found: np.ndarray,
-) -> None:
-    """Write the rows whose symbol is not 0, their positions, and their keys as numbers from 0 on;
-    only the rows if there are no keys.
-
-    counts: how many rows before this part have each key. found: int64[3, rows of this part and of
-    later ones].
-    """
-    first, done = part.first, 0
-    for piece, (of_rows, count) in zip(part.pieces, symbols, strict=True):
-        number_rows(*keys.of(piece), of_rows, counts, first, *found[:, done : done + count])
-        first, done = first + len(piece), done + count
+        columns.find_symbols(piece, program.classify, symbols[first : first + len(piece)])
+        first += len(piece)
 
 
 # --- their order ----------------------------------------------------------------------------------
 
 
 class _Chosen(NamedTuple):
-    """Some rows of a table.
+    """Some rows of a table as they stand.
 
-    rows: int64, the rows as they stand. positions: int64, their positions among all rows of their
-    partitions. keys: int64, numbers of their partitions in the order of PARTITION BY, below
-    `different`; empty: there is one. rises: whether no two rows are equal in the first order
-    column.
+    rows, positions, keys: int64, the rows, their positions among all rows of their partitions, and
+    the numbers of these; without PARTITION BY only the rows. slices: of these arrays, of which each
+    thread has one. nexts: int64[slices, keys], where in order the first row of a slice with a key
+    comes. begins: int64, where partitions begin in order.
     """
 
     rows: np.ndarray
     positions: np.ndarray
     keys: np.ndarray
-    different: int
-    rises: bool
+    slices: list[tuple[int, int]]
+    nexts: np.ndarray
+    begins: np.ndarray
 
 
-def _in_order(plan: Plan, table: pa.Table, chosen: _Chosen, workers: Workers) -> Sorted:
-    """Some rows of a table in the order that the query reads, if they stand in that of time."""
+def _chosen(
+    keys: Keys,
+    symbols: np.ndarray,
+    slices: list[tuple[int, int]],
+    kept: list[int],
+    counts: np.ndarray,
+    workers: Workers,
+) -> _Chosen:
+    """The rows whose symbol is not 0. slices: of the table. kept: how many rows of each stay.
+    counts: int64[slices, keys], how many rows with each key are before a slice; written."""
+    borders = [*pairwise(np.cumsum([0, *kept]).tolist())]
+    rows = room_of(sum(kept))
+    positions, of_rows = (room_of(sum(kept) if keys.different else 0) for _ in range(2))
+    pieces, size = keys.laid.pieces, keys.laid.size
+    numbering = [
+        partial(
+            number_rows,
+            *(pieces, size, keys.least, symbols, *one, before),
+            *(array[begin:behind] for array in (rows, positions, of_rows)),
+        )
+        for one, (begin, behind), before in zip(slices, borders, counts, strict=True)
+    ]
+    workers.side_by_side(numbering)
+    if not keys.different:
+        return _Chosen(rows, rows, of_rows, borders, counts, NO_INTEGERS)
+    in_order = NO_INTEGERS
+    if keys.ranks is not None:
+        in_order = np.empty(keys.different, np.int64)
+        in_order[keys.ranks] = np.arange(keys.different)
+    begins = room_of(min(keys.different, len(rows)))
+    with compiling():
+        begins = begins[: place_keys(counts, in_order, begins)]
+    return _Chosen(rows, positions, of_rows, borders, counts, begins)
+
+
+def _in_order(
+    plan: Plan, table: pa.Table, chosen: _Chosen, workers: Workers, *, rises: bool
+) -> Sorted:
+    """Some rows of a table in the order that the query reads, if they stand in that of time. rises:
+    whether no two rows are equal in the first order column."""
     rows, positions, count = chosen.rows, chosen.positions, len(chosen.rows)
     moves = Moves([*table.itercolumns()] if count <= MOST_MOVED else [], rows)
-    order, begins = None, NO_INTEGERS
-    if not len(chosen.keys):
-        slices = workers.slices(count)
-        workers.side_by_side([partial(moves.of_slice, NO_INTEGERS, *one) for one in slices])
-    else:
-        told = Moves([pa.chunked_array([whole_column(one, _LONG)]) for one in (rows, positions)])
+    places = NO_INTEGERS
+    if len(chosen.keys):
+        places, rows, positions = (room_of(count) for _ in range(3))
 
-        def move(places: np.ndarray, first: int, end: int) -> None:
+    def place(nexts: np.ndarray, first: int, end: int) -> None:
+        if len(places):
+            standing = chosen.rows, chosen.positions, chosen.keys
+            place_rows(*standing, nexts, first, end, places, rows, positions)
+        if moves_at_once:
             moves.of_slice(places, first, end)
-            told.of_slice(places, first, end)
 
-        order, begins = _moved_by_key(chosen, workers, move)
-        rows, positions = (whole_values(one) for one in told.columns)
+    slices = workers.slices(count)
+    moves_at_once = len(chosen.slices) >= len(slices)
+    of_slices = zip(chosen.nexts, chosen.slices, strict=True)
+    workers.side_by_side([partial(place, nexts, *one) for nexts, one in of_slices])
+    if not moves_at_once:  # one thread has placed them all, because there are many keys
+        workers.side_by_side([partial(moves.of_slice, places, *one) for one in slices])
     moved = tuple(
         (
-            _picked(column, chosen.rows, order, workers)
+            _picked(column, chosen.rows, places, workers)
             if one is None and column.num_chunks > 1
             else one
         )
@@ -325,34 +341,17 @@ def _in_order(plan: Plan, table: pa.Table, chosen: _Chosen, workers: Workers) ->
         rows,
         number_column(plan, table),
         moved,
-        starts=begins,
-        arranged=rising(plan, count, begins) if chosen.rises else None,
+        starts=chosen.begins,
+        arranged=rising(plan, count, chosen.begins) if rises else None,
         positions=positions,
     )
 
 
-def _moved_by_key(chosen: _Chosen, workers: Workers, move: Move) -> tuple[np.ndarray, np.ndarray]:
-    """Moves rows by their keys; returns their order, and the places at which keys begin (int64)."""
-    keys = chosen.keys
-    if is_worth_it(len(keys)):
-        digits = Places(keys.view(np.uint64), chosen.different - 1)
-        order, begins = in_order([digits], workers, move)
-        if begins is not None:
-            return order, begins
-    else:
-        order = np.argsort(keys, kind="stable")
-        places = np.empty(len(keys), np.int64)
-        places[order] = np.arange(len(keys))
-        move(places, 0, len(keys))
-    keys = keys[order]
-    return order, np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
-
-
 def _picked(
-    column: pa.ChunkedArray, rows: np.ndarray, order: np.ndarray | None, workers: Workers
+    column: pa.ChunkedArray, rows: np.ndarray, places: np.ndarray, workers: Workers
 ) -> pa.Array | Picked:
-    """Some rows of a column, as they stand, in an order; None: in which they stand. To make one
-    piece of the whole column would copy those that are left out."""
+    """Some rows of a column, as they stand, in the order of their places; empty: in which they
+    stand. To make one piece of the whole column would copy those that are left out."""
     begins = np.cumsum([0, *map(len, column.chunks)])
     borders = np.searchsorted(rows, begins).tolist()
     calls = [
@@ -362,4 +361,8 @@ def _picked(
         )
     ]
     standing = pa.concat_arrays(workers.side_by_side(calls))
-    return standing if order is None else Picked(standing, order)
+    if not len(places):
+        return standing
+    order = np.empty(len(places), np.int64)
+    order[places] = np.arange(len(places))
+    return Picked(standing, order)

@@ -182,16 +182,16 @@ class Columns:
         self._types_of_batch = codes, np.arange(len(self._plan.source.types))
         return prepared
 
-    def symbols(self, events: pa.RecordBatch, classify: Callable[..., None]) -> np.ndarray:
-        """The symbols of rows in any order, all of declared types; nothing else is checked. Raises
-        EventError where they do not conform. The next call overwrites them."""
+    def find_symbols(
+        self, events: pa.RecordBatch, classify: Callable[..., None], symbols: np.ndarray
+    ) -> None:
+        """Write the symbols of rows in any order, all of declared types; nothing else is checked.
+        Raises EventError where they do not conform."""
         events = self.conforming(events)
         codes, of_types, known = self._types.codes(events)
         assert known is None
         self._types_of_batch = codes, of_types
-        symbols = self._symbol_buffers(len(events))["symbols"]
         classify(*self.arguments(events), symbols)
-        return symbols
 
     def _laid_out(self, events: pa.RecordBatch, parts: np.ndarray) -> Prepared:
         slots = self._order.slots_of(events) if self._plan.interleaves else NO_INTEGERS
