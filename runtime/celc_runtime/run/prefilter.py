@@ -12,6 +12,7 @@ of the order or of PARTITION BY has NULL, and no two rows are equal in the order
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
@@ -240,6 +241,20 @@ def _count(keys: Keys, first: int, end: int, counts: np.ndarray) -> None:
         count_keys(pieces, size, keys.least, first, end, counts)
 
 
+def _number(
+    keys: Keys,
+    symbols: np.ndarray,
+    first: int,
+    end: int,
+    counts: np.ndarray,
+    found: Sequence[np.ndarray],
+) -> None:
+    """`number_rows` of some rows. A thread that does so holds the keys, of which the kernel has
+    only addresses."""
+    laid = keys.laid
+    number_rows(laid.pieces, laid.size, keys.least, symbols, first, end, counts, *found)
+
+
 def _find_symbols(program: Program, pieces: list[pa.RecordBatch], symbols: np.ndarray) -> None:
     """Write the symbols of the rows of pieces. Raises EventError for what is wrong with a row."""
     first = 0
@@ -282,16 +297,13 @@ def _chosen(
     borders = [*pairwise(np.cumsum([0, *kept]).tolist())]
     rows = room_of(sum(kept))
     positions, of_rows = (room_of(sum(kept) if keys.different else 0) for _ in range(2))
-    pieces, size = keys.laid.pieces, keys.laid.size
-    numbering = [
+    calls = [
         partial(
-            number_rows,
-            *(pieces, size, keys.least, symbols, *one, before),
-            *(array[begin:behind] for array in (rows, positions, of_rows)),
+            _number, keys, symbols, *one, before, [a[begin:end] for a in (rows, positions, of_rows)]
         )
-        for one, (begin, behind), before in zip(slices, borders, counts, strict=True)
+        for one, (begin, end), before in zip(slices, borders, counts, strict=True)
     ]
-    workers.side_by_side(numbering)
+    workers.side_by_side(calls)
     if not keys.different:
         return _Chosen(rows, rows, of_rows, borders, counts, NO_INTEGERS)
     in_order = NO_INTEGERS
