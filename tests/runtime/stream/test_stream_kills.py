@@ -7,6 +7,7 @@ Each driver is a process of its own with a JVM of its own, which is what takes t
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import random
 import re
@@ -233,14 +234,23 @@ def _start(folder: Path, master: str, kill: str, text: str = TEXT, name: str = "
 
 
 def _last(folder: Path) -> int:
-    """The last micro-batch that was begun."""
+    """The last file that a micro-batch was begun with.
+
+    There can be more files than micro-batches. A source notes a file before the stream notes its
+    micro-batch. When the driver is killed between the two, the next one takes two files.
+    """
     there = folder / "checkpoint" / "offsets"
     numbers = [int(path.name) for path in there.glob("*") if path.name.isdigit()]
-    return max(numbers, default=-1)
+    if not numbers:
+        return -1
+    sources = (there / str(max(numbers))).read_text().splitlines()[2:]
+    read: list[int] = [json.loads(line)["logOffset"] for line in sources if line != "-"]
+    return max(read)
 
 
 def _killed(driver: Any, folder: Path, at: int, after: float) -> bool:
-    """Kill a driver some time after a micro-batch has begun; False: it ended before."""
+    """Kill a driver some time after a micro-batch has begun with a file, or a later one; False: it
+    ended before."""
     while driver.poll() is None:
         if _last(folder) >= at:
             time.sleep(after)
@@ -267,8 +277,8 @@ def _answer(folder: Path) -> list[str]:
 def _killed_often(
     folder: Path, kills: int, rows: Any, text: str, name: str, count: int = 30
 ) -> None:
-    """A driver that is killed at random moments of so many micro-batches, and started again until
-    it gets through; the last one runs `finish`, too."""
+    """A driver that is killed at random moments behind so many of its files, and started again
+    until it gets through; the last one runs `finish`, too."""
     rnd = random.Random(kills)
     write_files(folder / "in", [table(part) for part in parts(rows, count)])
     died = 0
