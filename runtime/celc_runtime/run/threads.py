@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
-from typing import TypeAlias, TypeVar
+from threading import Lock, Thread
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from celc_runtime.arrow.events.digits import ALONE, Workers
 from celc_runtime.plan.errors import EventWarning
@@ -80,18 +80,18 @@ def side_by_side(calls: Sequence[Callable[[], _Answer]], threads: int) -> list[_
             except BaseException as problem:
                 errors[place] = problem
 
-    ended: _Ended = SimpleQueue()
-    others: list[_Works] = []
+    others: list[tuple[_Works, _Work]] = []
     try:
         for _ in range(1, min(threads, len(calls))):
-            works = _waiting_thread()
-            works.put((work, ended))
-            others.append(works)  # behind: nobody waits for work that was not put
+            works, one = _waiting_thread(), _Work([work], Lock())
+            one.ends.acquire()
+            works.put(one)
+            others.append((works, one))  # behind: nobody waits for work that was not put
         work()
-        _wait(others, ended)
+        _wait(others)
     except BaseException as problem:  # the user stops it
         errors[-1] = problem
-        _wait(others, ended)
+        _wait(others)
     if errors:
         raise errors[min(errors)]
     answers = [one for one in found if one is not None]
@@ -115,49 +115,64 @@ def _called(call: Callable[[], _Answer]) -> tuple[_Answer, list[str]]:
 
 _SECONDS = 1.0  # for which a thread waits; then it ends
 
-_Ended: TypeAlias = "SimpleQueue[None]"
-_Works: TypeAlias = "SimpleQueue[tuple[Callable[[], None], _Ended]]"
+
+class _Work(NamedTuple):
+    """What one thread is to do for a call. calls: has one element until somebody takes it: the
+    thread, or the call that takes it back. ends: held until the thread is done with it."""
+
+    calls: list[Callable[[], None]]
+    ends: Lock
+
+
+_Works: TypeAlias = "SimpleQueue[_Work]"
 
 _waiting: list[_Works] = []  # what threads wait at, the last one that has worked at the end
 
 
 def _waiting_thread() -> _Works:
-    """Where a thread waits for one piece of work, which tells when it has ended."""
+    """Where a thread waits for work. Other calls can put work there before this one has ended."""
     try:
-        return _waiting.pop()  # so that no other call has it
+        return _waiting.pop()
     except IndexError:
         works: _Works = SimpleQueue()
         Thread(target=_serve, args=(works,), name="celc", daemon=True).start()
         return works
 
 
-def _wait(others: list[_Works], ended: _Ended) -> None:
+def _wait(others: list[tuple[_Works, _Work]]) -> None:
     """Wait until the work of threads has ended. It is taken back from those that have not begun,
-    which on a busy machine can take longer than the work."""
-    while others:
+    which on a busy machine can take longer than the work. If it is stopped, it can be called again.
+    """
+    for works, one in reversed(others):
         try:
-            others[-1].get_nowait()
-            _waiting.append(others[-1])
-        except Empty:
-            ended.get()
-        others.pop()
+            one.calls.pop()
+        except IndexError:
+            with one.ends:
+                pass
+        else:
+            _waiting.append(works)
 
 
 def _serve(works: _Works) -> None:
     while True:
         try:
-            work, ended = works.get(timeout=_SECONDS)
+            one = works.get(timeout=_SECONDS)
         except Empty:
             try:
                 _waiting.remove(works)
             except ValueError:
                 continue  # a call has just taken it
             return
-        work()
-        del work  # with the table that it has read
-        _waiting.append(works)
-        ended.put(None)
-        del ended
+        try:
+            work = one.calls.pop()
+        except IndexError:
+            pass  # taken back
+        else:
+            work()
+            del work  # with the table that it has read
+            _waiting.append(works)
+        one.ends.release()
+        del one
 
 
 if hasattr(os, "register_at_fork"):

@@ -11,7 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from threading import Barrier, Thread, current_thread
+from threading import Barrier, Lock, Thread, current_thread
 from types import SimpleNamespace
 from typing import Any
 from weakref import ref
@@ -232,6 +232,49 @@ def test_threads_wait_for_the_next_step_and_hold_nothing(monkeypatch: pytest.Mon
     other.join(10)
     assert not other.is_alive()
     assert threads.side_by_side([lambda: 1, lambda: 2], 2) == [1, 2]
+
+
+def test_calls_of_several_threads_share_those_that_wait() -> None:
+    """A thread that has ended its work can have that of another call before the first one knows:
+    nobody takes back what is not his."""
+    found: list[bool] = []
+
+    def call() -> None:
+        for _ in range(2_000):
+            answers = threads.side_by_side([lambda: 1, lambda: 2, lambda: 3], 3)
+            found.append(answers == [1, 2, 3])
+
+    callers = [Thread(target=call, daemon=True) for _ in range(4)]
+    for one in callers:
+        one.start()
+    for one in callers:
+        one.join(30)
+    assert found == [True] * 8_000
+
+
+def test_a_call_that_is_stopped_as_others_end_waits_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped:
+        waits = 0
+
+        def __init__(self) -> None:
+            lock = Lock()
+            self.acquire, self.release = lock.acquire, lock.release
+
+        def __enter__(self) -> None:
+            assert self.acquire(timeout=10)
+
+        def __exit__(self, *_: object) -> None:
+            self.release()
+            Stopped.waits += 1
+            if Stopped.waits == 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(threads, "Lock", Stopped)
+    both = Barrier(2, timeout=10)  # so that each thread has one of two calls
+    with pytest.raises(KeyboardInterrupt):
+        threads.side_by_side([both.wait, both.wait], 2)
+    assert Stopped.waits == 2
+    assert sorted(threads.side_by_side([both.wait, both.wait], 2)) == [0, 1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
