@@ -33,13 +33,13 @@ class KeyColumn(NamedTuple):
 
 
 def numbering(column: pa.ChunkedArray, workers: Workers) -> Step:
-    """The step that finds what a column of keys is as numbers; it finds None for other types, and
-    for texts that are coded twice."""
+    """The step that finds what a column of keys is as numbers; it finds None for other types, for
+    texts that are coded twice, and for codes that stand for no text."""
     if pa.types.is_string(column.type):
         coding = coding_texts(in_one_piece(column), workers)
         return Step(coding.calls, lambda found: _of_codes(coding.found(found)))
     if pa.types.is_dictionary(column.type) and column.type.value_type == pa.string():
-        return Step([lambda: _of_codes(column.unify_dictionaries())], lambda found: found[0])
+        return Step([partial(_of_given_codes, column)], lambda found: found[0])
     if not is_signed(column):
         return done(None)
 
@@ -57,6 +57,15 @@ def numbering(column: pa.ChunkedArray, workers: Workers) -> Step:
         if first < end
     ]
     return Step(calls, found)
+
+
+def _of_given_codes(column: pa.ChunkedArray) -> KeyColumn | None:
+    for chunk in column.chunks:
+        # Arrow does not look at codes that it is given, and a kernel counts at their places.
+        codes = numbers(chunk.indices)[0]
+        if len(codes) and not 0 <= codes.min() <= codes.max() < len(chunk.dictionary):
+            return None
+    return _of_codes(column.unify_dictionaries())
 
 
 def _of_codes(codes: pa.DictionaryArray | pa.ChunkedArray) -> KeyColumn | None:
