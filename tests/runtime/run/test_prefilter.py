@@ -211,17 +211,19 @@ def test_codes_that_stand_for_nothing(name: str, looked: list[Any]) -> None:
     assert looked == [(len(table), None)]
 
 
-@pytest.mark.parametrize("code", [10, -10])
-def test_codes_outside_of_their_dictionary_are_not_counted(code: int, looked: list[Any]) -> None:
-    """Arrow makes such columns without a look, as from a damaged file: the run says it."""
+@pytest.mark.parametrize("code", [10**7, -(10**7)])
+@pytest.mark.parametrize("name", ["t", "type"])
+def test_codes_outside_of_their_dictionary(name: str, code: int, looked: list[Any]) -> None:
+    """Arrow makes such columns without a look, as from a damaged file. No memory is read or written
+    at their places: the error is that of all tables."""
     query, table = _query(_TEXTS["a text as the key"]), _table()
     codes = np.arange(len(table)) % 5
     codes[1_000] = code
-    bad = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), [*"vwxyz"], safe=False)
-    table = table.set_column(table.column_names.index("t"), "t", bad)
+    bad = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), [*"ABCDE"], safe=False)
+    table = table.set_column(table.column_names.index(name), name, bad)
     with pytest.raises(pa.ArrowIndexError):
         query.match_table(table)
-    assert looked == [(len(table), None)]
+    assert looked in ([], [(len(table), None)])
 
 
 @pytest.mark.parametrize("threads", [1, 3])

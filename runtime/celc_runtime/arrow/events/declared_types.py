@@ -115,7 +115,7 @@ class DeclaredTypes:
         others = len(self.names) - 1
         found = pc.index_in(column.dictionary, value_set=self._texts).fill_null(others)
         of_codes = pa.array(whole_values(found).astype(self.dtype))
-        codes = whole_values(pc.take(of_codes, column.indices, boundscheck=False))
+        codes = whole_values(pc.take(of_codes, column.indices))
         undeclared = len(codes) > 0 and codes.max() == others
         return codes, self.names if undeclared else self.known
 
