@@ -106,6 +106,7 @@ def leaving_out(query: CompiledQuery) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(any_query, "LEAST_ROWS", 1)
         patch.setattr(prefilter, "_ROWS_OF_A_THREAD", 1)
+        patch.setattr(prefilter, "_ROWS_OF_A_KEY", 0)
         for share in ("_MOST_KEPT", "_MOST_KEPT_OF_ONE_STREAM", "_MOST_KEPT_TO_REMEMBER"):
             patch.setattr(prefilter, share, 1.0)
         query.program.kept.pop("share", None)
