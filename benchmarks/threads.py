@@ -38,11 +38,11 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from celc_runtime.arrow.events.ascending import rise
 from celc_runtime.arrow.events.columns import Columns
 from celc_runtime.arrow.events.moving import Moves
 from celc_runtime.arrow.events.sorting import order_for
 from celc_runtime.arrow.tables.event_tables import table_of
-from celc_runtime.engine.arena.batch import disorder
 from celc_runtime.jit.kernels import compiling, njit
 from celc_runtime.rules import any_query
 from celc_runtime.run import parts, threads
@@ -248,9 +248,9 @@ def floor(rows: int) -> None:
     places = np.empty(rows, np.int64)
     places[np.argsort(rng.integers(0, 2_000, rows), kind="stable")] = times
     columns = [pa.chunked_array([rng.random(rows)]) for _ in range(4)]
-    moves = Moves(columns)
+    moves, read = Moves(columns), pa.record_batch({"ts": times})
     calls = {
-        "reading": lambda first, end: disorder(times[first + 1 : end], times[first]),
+        "reading": lambda first, end: rise([read.slice(first, end - first)]),
         "moving": lambda first, end: moves.of_slice(places, first, end),
         "computing": lambda first, end: _computed(20 * (end - first)),
         "nothing": lambda *_: None,
